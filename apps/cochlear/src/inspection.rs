@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_and_stale_frames_are_told_apart() {
+    fn gaps_and_stale_frames_are_distinguished() {
         let mut i = inspector();
         let found: Vec<_> = [0, 1, 5, 5, 3, 6, 10]
             .map(|n| i.check(&Stimulation::silent(n)))

@@ -119,7 +119,7 @@ fn agree(ours: &[u8], wanted: &[u8]) -> Result<(), String> {
 }
 
 #[test]
-fn what_may_differ_has_a_bound() {
+fn differences_from_the_reference_are_bounded() {
     let wanted: Vec<u8> = (0..200 * BANDS).map(|at| if at % BANDS < 8 { 100 } else { 0 }).collect();
     let with = |changes: &[(usize, u8)]| {
         let mut ours = wanted.clone();

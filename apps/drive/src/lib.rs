@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_found() {
+    fn differences_are_found() {
         let model = interpret(BLOCKS, 200, &BTreeSet::new());
         let reads = |((block, job), got): (&(usize, u64), &Vec<Option<Value>>)| Reads {
             block: *block,

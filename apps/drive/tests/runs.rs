@@ -113,7 +113,7 @@ fn the_manifest_has_the_model() {
 }
 
 #[test]
-fn what_is_read_is_the_model() {
+fn all_values_equal_the_model() {
     for manifest in [manifest(), dispatched(&manifest())] {
         let mut values = 0;
         // One run reads 260 values if the machine gives it its processors.

@@ -20,7 +20,7 @@ fn no_run_does_what_was_ruled_out() {
 }
 
 #[test]
-fn a_canary_is_caught_and_its_seed_told() {
+fn a_canary_is_caught_and_its_seed_printed() {
     let weak = |sets, seed| campaign(&["--sets", sets, "--seed", seed, "--canary", "multi::msrp_gai01"]);
     let (code, text) = weak("40", "5000");
     assert_eq!(code, Some(0), "{text}");

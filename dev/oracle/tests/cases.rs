@@ -18,7 +18,7 @@ fn cases(folder: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn what_agrees() {
+fn agreeing_cases_pass() {
     let (code, text) = cases("agree");
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains(" values compared, 0 differ"), "{text}");
@@ -35,7 +35,7 @@ fn what_agrees() {
 }
 
 #[test]
-fn what_differs_fails() {
+fn differing_cases_fail() {
     let (code, text) = cases("differs");
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("D rta_crate_0 fp_preemptive: D2: R of task 1: 29 us, ours 30 us"), "{text}");
@@ -43,7 +43,7 @@ fn what_differs_fails() {
 }
 
 #[test]
-fn what_was_reached_above_a_bound_fails() {
+fn a_response_above_its_bound_fails() {
     let (code, text) = cases("exceeded");
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("A own_simulator msrp: A2: task 0 reached 16 us, ours 15 us"), "{text}");
@@ -63,7 +63,7 @@ fn a_set_without_bound_is_compared() {
 }
 
 #[test]
-fn bad_input_is_told() {
+fn bad_input_is_reported() {
     let (code, text) = cases("broken");
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("broken/D.jsonl: line 2: "), "{text}");

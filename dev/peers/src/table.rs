@@ -241,7 +241,7 @@ mod tests {
     use crate::run::tests::row;
 
     #[test]
-    fn every_row_is_told() {
+    fn every_row_is_printed() {
         let write = [("p50", 30.0), ("p99", 40.0), ("p999", 170.0), ("missed", 0.0), ("n", 20_000.0)];
         let mut other = row("across", true, Trial::Trip, &[("trip", 200.0)]);
         other.case.across = true;

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_thread_where_there_are_no_tasks_harms_nobody() {
+    fn a_foreign_thread_on_a_cpu_without_tasks_does_no_harm() {
         let trial = |application| Trial { application, ..draw::trial(1, 0, Some("foreign-thread-1")) };
         assert_eq!(judge(trial(Application::Cochlear), Finding::Kept), Worth::Named);
         assert_eq!(judge(trial(Application::Drive), Finding::Kept), Worth::Unexplained);

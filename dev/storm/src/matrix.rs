@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nothing_explains_fails() {
+    fn unexplained_findings_fail() {
         let mut matrix = Matrix::default();
         matrix.add("SIGSEGV", "killed-by-11", Worth::Named);
         matrix.add("stopped", "machine", Worth::Excused("a stall looks the same"));

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_told_to_show_what_they_print() {
+    fn tests_show_their_output() {
         let shown = |line| Command::line(line).showing_output().shown();
         assert_eq!(shown("cargo test -p x"), "cargo test -p x -- --show-output");
         assert_eq!(shown("cargo test -- --ignored"), "cargo test -- --ignored --show-output");

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_named_is_found() {
+    fn unlisted_targets_are_found() {
         let path = |target: &str| (target.to_owned(), format!("live/{}.rs", target.replace('/', "/tests/")));
         let targets: BTreeMap<_, _> = ["a/lib", "a/run", "a/out", "a/new", "a/both"].map(path).into();
         let run = |target: &str| ["a/lib", "a/run", "a/both"].contains(&target);

@@ -182,7 +182,7 @@ mod tests {
 
     /// A stopped run counts the mutations that it did not try, and a reason for one of these stays valid.
     #[test]
-    fn what_was_not_tried_is_no_pass() {
+    fn untried_mutations_do_not_pass() {
         let folder = Tree::here().unwrap().target().join("mutants/stopped");
         assert_eq!(judged(&folder, FILES, "", true).tally, Tally { passed: 0, failed: 0, skipped: 1 });
         std::fs::create_dir_all(&folder).unwrap();

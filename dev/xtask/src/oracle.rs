@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_executed_did_not_pass() {
+    fn a_run_without_execution_does_not_pass() {
         let of = |code, stdout: &str| {
             let (stdout, elapsed) = (stdout.to_owned(), Duration::ZERO);
             executed(Output { end: End::Code(code), text: stdout.clone(), stdout, elapsed })

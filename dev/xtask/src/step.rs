@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ignored_for_a_reason_is_said_once() {
+    fn a_reason_for_ignored_tests_is_printed_once() {
         let log = "test a ... ignored, forks\ntest b ... ok\ntest c ... ignored, forks\ntest a ... ignored, forks\n";
         assert_eq!(skips(log), ["skipped: forks: a, c"]);
     }
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_tests_print_is_found() {
+    fn the_output_of_failed_tests_is_found() {
         let text = "test a ... ok\n\nsuccesses:\n\n---- a stdout ----\nfine\n\nsuccesses:\n    a\n\nfailures:\n\n---- b stdout ----\n\
                     first\n\n---- c stdout ----\nsecond\n\n\nfailures:\n    b\n    c\n\ntest result: FAILED. 1 passed; 2 failed;\n\
                     Running more\nsuccesses:\n\n---- f stdout ----\nfine\n\nfailures:\n\n---- d stdout ----\nthird\n";
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn wants_are_told_with_the_tests_that_have_them() {
+    fn skip_reasons_are_listed_with_their_tests() {
         let said = |test: &str, why: &str| format!("---- {test} stdout ----\nskipped: {why}\n\n");
         let log =
             ["successes:\n\n".into(), said("a", "no root"), said("b", "no python"), said("c", "no root")];

@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_installed_says_why() {
+    fn a_failed_installation_says_why() {
         for from in [Source::Toolchain(None), Source::Nightly, Source::Targets] {
             let component = Component { probe: &["false"], from, names: &["no-such-component"] };
             let why = component.ensure().unwrap_err();

@@ -13,7 +13,7 @@ use taut_sys::thread;
 const HOG: &str = "ulimit -t 20; while :; do :; done";
 
 #[test]
-fn bench_ends_and_names_who_keeps_the_cpu() {
+fn bench_ends_and_names_the_thread_that_keeps_the_cpu() {
     let online = thread::online_cpus();
     let [_, .., cpu] = online[..] else {
         println!("skipped: no second CPU");

@@ -104,7 +104,7 @@ fn the_manifest_in_the_readme_is_proven() {
 }
 
 #[test]
-fn a_manifest_that_cannot_be_had_is_told_from_none() {
+fn an_unreadable_manifest_differs_from_a_missing_one() {
     let empty = tempfile::tempdir().unwrap();
     let says = |line: &str, code: i32, text: &str| {
         let answer = taut(empty.path(), line);
@@ -133,7 +133,7 @@ fn a_manifest_that_cannot_be_had_is_told_from_none() {
 }
 
 #[test]
-fn what_stands_in_the_place_of_a_file_makes_nobody_wait() {
+fn a_pipe_in_place_of_a_file_blocks_no_command() {
     let manifest = folder(&two_tasks("2ms"));
     let made = Command::new("mkfifo").args(["taut.lock", "over.toml"]).current_dir(manifest.path()).status();
     assert!(made.unwrap().success());
@@ -160,7 +160,7 @@ fn a_manifest_where_a_code_is_wanted_is_seen() {
 
 /// Every command, on a folder that this user may not read.
 #[test]
-fn what_may_not_be_looked_at_is_told_from_none() {
+fn an_inaccessible_path_differs_from_a_missing_one() {
     use std::os::unix::fs::PermissionsExt as _;
     let open = tempfile::tempdir().unwrap();
     std::fs::set_permissions(open.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -594,7 +594,7 @@ fn doctor_says_of_the_throttle_what_it_means_for_a_plan() {
 
 /// Capabilities of the file `taut` do not pass to programs that it starts.
 #[test]
-fn doctor_tells_rights_of_its_own_file_from_what_is_inherited() {
+fn doctor_separates_its_own_capabilities_from_inherited_ones() {
     use std::os::unix::fs::PermissionsExt as _;
     let open = tempfile::tempdir().unwrap();
     std::fs::set_permissions(open.path(), std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -118,7 +118,7 @@ fn only_an_end_of_its_own_is_kept() {
 /// A program that exits without a recording, during set-up or because it is not an application of taut, proved
 /// nothing: its exit code 0 is not the run's. An earlier recording in the same folder does not stand in for it.
 #[test]
-fn who_recorded_nothing_kept_nothing() {
+fn a_run_without_a_recording_shows_nothing() {
     let (folder, ..) = ran(Ending::Done, 0, "exit 0");
     for (script, code, said) in [
         ("exit 0", 1, "one exited (exit code 0) before the end of the run and recorded nothing"),

@@ -105,7 +105,7 @@ fn an_application_that_is_stopped_is_killed_too() {
 
 /// Both are stopped, as by Ctrl-Z: the time that passes meanwhile does not count.
 #[test]
-fn what_passes_while_both_are_stopped_is_not_counted() {
+fn time_while_both_processes_are_stopped_does_not_count() {
     let script = "trap 'for i in 1 2 3 4; do sleep 0.1; done; exit 7' TERM\necho $$ > ready.new\n\
                   mv ready.new ready\ni=0\nwhile [ $i -lt 200 ]; do sleep 0.1; i=$((i+1)); done";
     let folder = application(script);

@@ -199,7 +199,7 @@ fn export_of_one_core() {
 
 /// Runs every command of the page, in order, in a folder with the sample.
 #[test]
-fn the_page_tells_the_truth() {
+fn the_commands_of_the_page_work() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(samples().join("flight.xmlv3"), folder.path().join("flight.xmlv3")).unwrap();
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/exchange.md");

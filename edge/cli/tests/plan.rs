@@ -73,7 +73,7 @@ fn an_override_holds_until_the_manifest_changes() {
 }
 
 #[test]
-fn what_cannot_be_had() {
+fn impossible_pins_are_refused() {
     let folder = folder("edf");
     let folder = folder.path();
     for (line, code, says) in [

@@ -106,7 +106,7 @@ fn parts_are_the_whole() {
 }
 
 #[test]
-fn what_merge_is_given_must_be_all_rows_once() {
+fn merge_needs_every_row_exactly_once() {
     let folder = folder();
     let at = folder.path();
     fs::write(at.join("other.toml"), SMALL.replace("per-point = 10", "per-point = 11")).unwrap();
@@ -242,7 +242,7 @@ fn rows_that_were_touched_are_not_gone_on_with() {
 }
 
 #[test]
-fn wrong_input_is_told_and_leaves_nothing() {
+fn wrong_input_is_reported_and_leaves_nothing() {
     let folder = folder();
     let at = folder.path();
     let cases = [

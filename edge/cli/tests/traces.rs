@@ -117,7 +117,7 @@ fn refute_writes_what_refutes() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn wrong_usage_is_reported() {
     let folder = copy_of("examples/suspension");
     let wrong = |line: &str, code, says: &str| {
         let answer = taut(folder.path(), line);

@@ -723,7 +723,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lent_lies_in_the_memory() {
+    fn a_lent_value_lies_in_the_memory() {
         let mut lines = [const { Line::new() }; 2];
         let slots = Memory::new(&mut lines).claim().slots(128, 64, 2);
         // SAFETY: inside, one thread, one at a time.

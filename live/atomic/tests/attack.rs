@@ -152,22 +152,22 @@ fn words_outlive_their_claim_and_its_thread() {
 /// An exclusive value shows nothing of itself to code that must not touch it, and is dropped once, on any thread.
 #[test]
 fn an_exclusive_value_is_opaque() {
-    struct Told<'c>(&'c AtomicU64);
-    impl std::fmt::Debug for Told<'_> {
+    struct CountedDrop<'c>(&'c AtomicU64);
+    impl std::fmt::Debug for CountedDrop<'_> {
         fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             unreachable!("it may be somebody's");
         }
     }
-    impl Drop for Told<'_> {
+    impl Drop for CountedDrop<'_> {
         fn drop(&mut self) {
             self.0.fetch_add(1, Relaxed);
         }
     }
     let count = AtomicU64::new(0);
-    let value = Exclusive::new(Told(&count));
+    let value = Exclusive::new(CountedDrop(&count));
     let shown = std::thread::scope(|threads| threads.spawn(|| format!("{value:?}")).join()).unwrap();
     assert!(shown.contains("Exclusive"), "{shown}");
     std::thread::scope(|threads| threads.spawn(move || drop(value)).join()).unwrap();
-    forget(Exclusive::new(Told(&count)));
+    forget(Exclusive::new(CountedDrop(&count)));
     assert_eq!(count.load(Relaxed), 1);
 }

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use taut_atomic::{Claimed, Exclusive, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, Slots, Words};
 
 #[test]
-fn what_threads_share() {
+fn shared_types_are_send_and_sync() {
     threads! {
         Line: both,
         Memory<'static>: send,

@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_said_beside_what_is_there() {
+    fn a_missing_cpu_is_named_beside_the_cpus_of_the_machine() {
         let said = missing("housekeeping", 900, &[0, 1, 3, 5, 6, 7]);
         assert_eq!(
             said,

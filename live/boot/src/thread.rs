@@ -107,7 +107,7 @@ mod tests {
     /// A placed real-time thread touches half of its stack without a page fault.
     #[test]
     #[cfg_attr(miri, ignore = "reads /proc and calls getrusage")]
-    fn a_station_has_its_stack_present() {
+    fn a_placed_thread_has_its_stack_present() {
         let take = || {
             let mut guarantees = Guarantees::default();
             guarantees.lose(Guarantee::Cores, "taken away");

@@ -182,7 +182,7 @@ fn plans_that_lie_are_refused() {
 /// Processors and priorities that do not exist: an error, and the thread stays where it was.
 #[test]
 #[cfg_attr(miri, ignore = "calls sched_setscheduler")]
-fn stations_that_there_are_not() {
+fn impossible_placements() {
     let thread = std::thread::spawn(|| {
         let before = taut_sys::thread::affinity().unwrap();
         for cpu in [1_023, 1_024, 4_096, u16::MAX] {
@@ -211,7 +211,7 @@ fn stations_that_there_are_not() {
 /// A barrier that is opened twice, or opened and called off, releases every thread once, late ones too; each thread
 /// gets one of the given instants, or none.
 #[test]
-fn a_gate_that_is_opened_twice() {
+fn a_start_barrier_that_is_opened_twice() {
     for round in 0..if cfg!(miri) { 4 } else { 50 } {
         let (barrier, gone) = (StartBarrier::default(), AtomicU32::new(0));
         let wait = || {
@@ -244,7 +244,7 @@ fn a_gate_that_is_opened_twice() {
 /// A wait for more threads than there are ends at its deadline, even at one in the past; a deadline at the end of
 /// the number range is far away. A thread whose start is called off has waited for nobody.
 #[test]
-fn a_gate_where_nobody_comes() {
+fn a_start_barrier_that_no_thread_reaches() {
     static GATE: LazyLock<StartBarrier> = LazyLock::new(StartBarrier::default);
     let barrier: &'static StartBarrier = &GATE;
     assert_eq!(barrier.arrivals(1, 0), 0);

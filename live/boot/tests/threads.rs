@@ -11,7 +11,7 @@ use taut_boot::thread::{StartBarrier, ThreadPlacement};
 use taut_boot::{Guarantee, Guarantees, LoadError, Loaded, Lost, MapError, Maps};
 
 #[test]
-fn what_threads_share() {
+fn shared_types_are_send_and_sync() {
     threads! {
         Loaded: both,
         LoadError: both,

@@ -67,7 +67,7 @@ fn comes(what: &str, done: impl Fn() -> bool) {
 }
 
 #[test]
-fn what_is_not_stated_follows_from_the_users() {
+fn unstated_ceilings_follow_from_the_users() {
     for rule in RULES {
         let at = |number| step(rule, number);
         let mut setup = Setup::new();
@@ -212,7 +212,7 @@ fn attributes_change_when_that_is_safe() {
 /// A task in a server has no level of its own, and other cores count with the priority of a task that uses their
 /// resources.
 #[test]
-fn some_levels_are_not_to_be_had() {
+fn some_levels_cannot_change() {
     let mut lines = [const { taut_lock::Line::new() }; 3];
     let memory = taut_lock::Memory::new(&mut lines);
     let mut setup = Setup::new();

@@ -161,7 +161,7 @@ fn start(mapping: &Mapping, role: &str) -> Process {
 }
 
 #[test]
-fn those_who_live_go_on() {
+fn living_parties_continue() {
     for (name, protocol) in PROTOCOLS {
         let mapping = mapping();
         let own = (lives(mapping, 0), claimed(lives(mapping, 0), 0));
@@ -293,7 +293,7 @@ fn a_cpu_has_one_process() {
 }
 
 #[test]
-fn a_seat_has_one_process() {
+fn a_party_slot_has_one_process() {
     for (_, protocol) in PROTOCOLS {
         let mapping = mapping();
         let lives = lives(mapping, 0);

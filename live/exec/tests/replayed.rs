@@ -348,7 +348,7 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 #[test]
-fn what_threads_did_is_what_is_simulated() {
+fn recorded_runs_equal_the_simulation() {
     let _alone = alone();
     let sets = number("REPLAYED_SETS", 20);
     let cpus = thread::affinity().unwrap().len().min(2);

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use taut_exec::{Between, Exec, Global, Job, Resource, Setup, Violation, Work};
 
 #[test]
-fn what_threads_share() {
+fn shared_types_are_send_and_sync() {
     threads! {
         Setup<'static>: send,
         Exec<'static>: both,

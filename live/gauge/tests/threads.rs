@@ -10,7 +10,7 @@ mod given;
 use taut_gauge::Spread;
 
 #[test]
-fn what_threads_share() {
+fn shared_types_are_send_and_sync() {
     threads! {
         Spread: both,
     }

@@ -232,7 +232,7 @@ mod tests {
 
     /// A producer that pauses anywhere: a lost wake-up would leave the listener asleep for ever.
     #[test]
-    fn no_ring_is_lost() {
+    fn no_notification_is_lost() {
         const VALUES: u64 = if cfg!(miri) { 100 } else { 200_000 };
         let (events, pushed) = (EventCount::new(), AtomicU64::new(0));
         std::thread::scope(|scope| {
@@ -263,7 +263,7 @@ mod tests {
 
     /// Two threads change a value concurrently: a listener that sleeps has seen the last change.
     #[test]
-    fn no_ring_of_several_is_lost() {
+    fn no_notification_of_several_is_lost() {
         const EACH: u64 = if cfg!(miri) { 50 } else { 50_000 };
         let (events, changed) = (EventCount::new(), AtomicU64::new(0));
         std::thread::scope(|scope| {
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_awaited_is_woken() {
+    fn a_listener_is_woken() {
         let events = EventCount::new();
         let (mut notifier, listener) = (events.notifier(), events.listener());
         notifier.notify();

@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "reads the state of another thread from /proc")]
-    fn who_comes_second_sleeps_until_it_is_given() {
+    fn the_second_thread_sleeps_until_it_gets_the_mutex() {
         let futex_mutex = FutexMutex::default();
         futex_mutex.lock();
         let tid = std::sync::atomic::AtomicI32::new(0);
@@ -239,7 +239,7 @@ mod model {
     #[test]
     #[cfg(shuttle)]
     #[should_panic(expected = "deadlock")]
-    fn who_was_woken_thinks_of_the_others() {
+    fn a_woken_thread_that_forgets_other_waiters_deadlocks() {
         turns(Without::Others, 3, 2);
     }
 }

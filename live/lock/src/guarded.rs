@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_poisons_until_somebody_recovers() {
+    fn a_panic_poisons_until_a_party_recovers() {
         let (mut lines, mut value) = ([const { Line::new() }; 3], [0; 2]);
         is_poisoned_by_a_panic(spin::group(Memory::new(&mut lines), 2).unwrap().guard(&mut value));
         value = [0; 2];
@@ -549,7 +549,7 @@ mod tests {
 
     /// Of three parties that have requested in their order, the one whose priority was raised goes first.
     #[test]
-    fn who_asks_at_a_higher_priority_goes_first() {
+    fn a_request_of_higher_priority_goes_first() {
         let (mut lines, mut value) = ([const { Line::new() }; 4], ());
         let mut ends: Vec<_> = queued::group(Memory::new(&mut lines), 3).unwrap().guard(&mut value).collect();
         ends[2].set_priority(3);

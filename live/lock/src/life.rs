@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_not_dead() {
+    fn an_unknown_incarnation_is_not_dead() {
         let lives = lives(1);
         assert!(!lives.is_dead(Incarnation(0)), "nobody");
         assert!(!lives.is_dead(Incarnation(2)), "a place that is not there");
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seat_is_free_when_its_party_is_gone() {
+    fn a_party_slot_is_free_when_its_process_is_gone() {
         let lives = lives(2);
         let lines = vec![Line::new()].into_boxed_slice();
         let slots = PartySlots::new(Memory::new(Box::leak(lines)).claim().words(0, 8, 2), lives);

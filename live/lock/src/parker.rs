@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "reads the state of another thread from /proc")]
-    fn who_waits_sleeps_and_says_so() {
+    fn a_parked_thread_sleeps_and_reports_it() {
         let parker = Parker::default();
         parker.unpark();
         assert_eq!(parker.park(), 0, "it was open");

@@ -576,7 +576,7 @@ mod model {
     }
 
     #[test]
-    fn one_owner_and_no_note_lost() {
+    fn one_owner_and_no_pending_preemption_lost() {
         #[cfg(loom)]
         for (sections, visits) in [(1, 2), (2, 1), (2, 2)] {
             sections_and_visits(Without::Nothing, sections, visits);
@@ -628,19 +628,19 @@ mod model {
     }
 
     #[test]
-    fn a_note_is_seen() {
+    fn a_pending_preemption_is_seen() {
         noted(Without::Nothing);
     }
 
     #[test]
     #[should_panic(expected = "a note is lost")]
-    fn without_the_look_a_note_is_lost() {
+    fn without_the_check_a_pending_preemption_is_lost() {
         noted(Without::Look);
     }
 
     #[test]
     #[should_panic(expected = "a note is lost")]
-    fn who_may_pass_said_by_a_store_erases_a_note() {
+    fn a_plain_store_of_the_fast_path_owner_loses_a_pending_preemption() {
         noted(Without::Exchange);
     }
 

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_inside_is_told_so() {
+    fn a_nested_call_is_refused() {
         let serial = Serial::new(1).unwrap();
         let nested = serial.with(|_| (serial.with(|_| ()), serial.try_with(|_| ()))).unwrap();
         assert!(
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_inside_poisons_until_somebody_recovers() {
+    fn a_panic_inside_poisons_until_a_thread_recovers() {
         let serial = Serial::new((0, 0)).unwrap();
         let half = |end: &mut (i32, i32)| -> () {
             end.0 += 1;
@@ -265,7 +265,7 @@ mod tests {
     /// which the C library would write.
     #[test]
     #[cfg_attr(miri, ignore = "needs the list of robust mutexes, which the C library gives the kernel")]
-    fn nothing_is_left_on_the_list_of_who_was_inside() {
+    fn the_list_of_robust_mutexes_is_empty_afterwards() {
         let other = Serial::new(0).unwrap();
         for _ in 0..1_000 {
             let serial = Serial::new([0_u8; 32]).unwrap();

@@ -49,8 +49,8 @@ fn calls_that_panic() {
 #[test]
 fn questions_that_panic_when_they_are_dropped() {
     std::thread_local! { static DROPS: Cell<u32> = const { Cell::new(0) } }
-    struct Told(bool);
-    impl Drop for Told {
+    struct CountedDrop(bool);
+    impl Drop for CountedDrop {
         fn drop(&mut self) {
             DROPS.set(DROPS.get() + 1);
             if self.0 {
@@ -58,25 +58,25 @@ fn questions_that_panic_when_they_are_dropped() {
             }
         }
     }
-    let slot = RequestSlot::<Told, Told>::default();
+    let slot = RequestSlot::<CountedDrop, CountedDrop>::default();
     let (requester, mut responder) = (slot.requester(), slot.responder().unwrap());
-    panics(|| requester.ask(Told(false), || stop()));
-    assert!(responder.answer(|_| Told(true)));
+    panics(|| requester.ask(CountedDrop(false), || stop()));
+    assert!(responder.answer(|_| CountedDrop(true)));
     // No requester took that answer. The next requester drops it when it puts its question there, and panics.
-    panics(|| requester.ask(Told(false), || unreachable!("it is not asked")));
+    panics(|| requester.ask(CountedDrop(false), || unreachable!("it is not asked")));
     assert_eq!(DROPS.get(), 2);
-    let answer = requester.ask(Told(false), || assert!(responder.answer(|_| Told(false))));
+    let answer = requester.ask(CountedDrop(false), || assert!(responder.answer(|_| CountedDrop(false))));
     assert!(answer.is_some());
     drop(answer);
     // A question that panics where it is answered: after that the responder answers no requester.
-    panics(|| requester.ask(Told(true), || stop()));
+    panics(|| requester.ask(CountedDrop(true), || stop()));
     panics(|| {
         responder.answer(|question| {
             drop(question);
             unreachable!("it panicked")
         })
     });
-    assert!(requester.ask(Told(false), || unreachable!("nobody answers")).is_none());
+    assert!(requester.ask(CountedDrop(false), || unreachable!("nobody answers")).is_none());
     drop(responder);
     drop(slot);
     assert_eq!(DROPS.get(), 7, "each of the 5 questions and 2 answers once");

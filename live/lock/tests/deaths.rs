@@ -35,7 +35,7 @@ const INSIDE: u64 = 1;
 const LETS_GO: u64 = 2;
 const LEFT: u64 = 3;
 /// Word 1: it got a report of a death. Word 2: it waits. Word 3: it may go on.
-const TOLD: usize = 1;
+const REPORTED: usize = 1;
 const WAITS: usize = 2;
 const GO: usize = 3;
 
@@ -114,7 +114,7 @@ impl Lock for Slept {
 /// Changes the value, a word at a time, between `INSIDE` and `LETS_GO`.
 fn inside(mapping: &Mapping, entry: Entry, value: u64) {
     mapping.reported(0).store(INSIDE, Release);
-    mapping.reported(TOLD).store(u64::from(entry != Entry::Clean), Release);
+    mapping.reported(REPORTED).store(u64::from(entry != Entry::Clean), Release);
     let slots = mapping.part(LOCK, VALUE).claim().slots(0, N * 8, 1);
     // SAFETY: index 0 is inside the slots, which are N words long; access is exclusive, because we hold the lock.
     unsafe { slots.write(0, &marked::<N>(value)) };
@@ -352,14 +352,14 @@ fn heir<L: Lock>(first: u64, inside_first: bool) {
         let before = scene.run("turn", first, 5);
         assert_eq!(before.at == INSIDE, inside_first, "{at}");
         let end = scene.run("heir", n, 6);
-        let heir_told = scene.mapping.reported(TOLD).load(Acquire) == 1;
+        let heir_reported = scene.mapping.reported(REPORTED).load(Acquire) == 1;
         let reported = scene.goes_on(None, &at);
         match end.at {
             // It had not yet got the report, or was about to.
             0 => assert_eq!(reported, inside_first, "{at}"),
-            INSIDE => assert!(reported && heir_told == inside_first, "{at}"),
-            LETS_GO => assert_eq!(heir_told, inside_first, "{at}"),
-            _ => assert!(!reported && heir_told == inside_first, "{at}"),
+            INSIDE => assert!(reported && heir_reported == inside_first, "{at}"),
+            LETS_GO => assert_eq!(heir_reported, inside_first, "{at}"),
+            _ => assert!(!reported && heir_reported == inside_first, "{at}"),
         }
         deaths += u32::from(end.died);
         if !end.died {

@@ -129,7 +129,7 @@ fn explore(flag: Flag) -> (usize, usize) {
 }
 
 #[test]
-fn nobody_sleeps_while_a_value_waits() {
+fn no_reader_sleeps_while_a_value_waits() {
     let (states, stuck) = explore(Flag::InTheWord);
     assert!(states > 500, "{states}");
     assert_eq!(stuck, 0);

@@ -24,7 +24,7 @@ const PARTIES: u32 = 3;
 /// Words of the value: long enough for a death inside to be likely.
 const N: usize = 500;
 /// The word in which all parties count the deaths that they got reported.
-const TOLD: usize = 4;
+const REPORTED: usize = 4;
 type Value = [u64; N];
 const LOCK: usize = shared_bytes::<Value>(PARTIES);
 
@@ -83,7 +83,7 @@ fn process() {
 fn turns<P: Turns>(end: &mut Guarded<'_, P, Value>, mapping: &Mapping, which: u32) {
     loop {
         let reported = up(end).unwrap();
-        mapping.reported(TOLD).fetch_add(u64::from(reported), Relaxed);
+        mapping.reported(REPORTED).fetch_add(u64::from(reported), Relaxed);
         mapping.reported(which as usize).fetch_add(1, Relaxed);
     }
 }
@@ -112,12 +112,12 @@ fn survive<P: Turns + Send>(
     let mapping = Mapping::create(LOCK + life::bytes(PARTIES));
     let alive = Box::leak(Box::new(Alive::claim(lives(&mapping), 0).unwrap()));
     let mut end = attach(&mapping, 0, alive);
-    let (over, tells) = (AtomicBool::new(false), mapping.reported(TOLD));
+    let (over, reports) = (AtomicBool::new(false), mapping.reported(REPORTED));
     let (had, deaths) = std::thread::scope(|scope| {
         let survivor = scope.spawn(|| {
             let mut had = 0u64;
             while !over.load(Relaxed) {
-                tells.fetch_add(u64::from(up(&mut end).unwrap()), Relaxed);
+                reports.fetch_add(u64::from(up(&mut end).unwrap()), Relaxed);
                 had += 1;
             }
             had
@@ -128,7 +128,7 @@ fn survive<P: Turns + Send>(
                 others.iter().map(|which| Some(start(&mapping, role, *which))).collect();
             let (mut n, limit) = (0, Instant::now() + Duration::from_secs(60));
             // Continues until a process has died inside, which is rare where processors are few or busy.
-            while n < deaths() || (tells.load(Relaxed) == 0 && Instant::now() < limit) {
+            while n < deaths() || (reports.load(Relaxed) == 0 && Instant::now() < limit) {
                 let victim = n as usize % others.len();
                 std::thread::sleep(Duration::from_micros(n * 7919 % 1500));
                 processes[victim].take().unwrap().kill();
@@ -141,7 +141,7 @@ fn survive<P: Turns + Send>(
         over.store(true, Relaxed);
         (survivor.join().unwrap(), killed.unwrap())
     });
-    let reported = tells.load(Relaxed);
+    let reported = reports.load(Relaxed);
     println!("{role}: {had} turns of the survivor; {reported} of {deaths} died inside");
     assert!(reported > 0 && reported <= deaths, "{role}: told {reported} times");
     assert!(had > deaths, "{role}: {had} turns of the survivor");

@@ -118,7 +118,7 @@ fn a_priority_is_that_of_the_request() {
 
 /// A party requests, and withdraws while the lock is handed over to it: no party is left asleep.
 #[test]
-fn who_withdraws_is_not_left_with_it() {
+fn a_withdrawn_party_does_not_keep_the_lock() {
     explore("queued, withdrawn", Some(2), queued::bytes(3), |memory| {
         let count = Count::new();
         let mut parties = queued::group(memory, 3).unwrap();
@@ -220,12 +220,12 @@ fn dies(death: Death, successor: bool) {
         }
         count.up();
         second.release();
-        let heir_told = dying.join().unwrap();
+        let heir_reported = dying.join().unwrap();
         let mut third = attach(2, alive);
         let late = take(&mut third, 1) != Entry::Clean;
         let ups = 1 + u64::from(death == Death::Inside) + u64::from(successor);
         assert_eq!(count.up(), ups);
-        assert_eq!(u32::from(reported) + u32::from(heir_told) + u32::from(late), u32::from(held), "told");
+        assert_eq!(u32::from(reported) + u32::from(heir_reported) + u32::from(late), u32::from(held), "told");
     });
 }
 
@@ -276,11 +276,11 @@ fn sleeper(heeds: bool) -> impl Fn() + Send + Sync + 'static {
 }
 
 #[test]
-fn a_release_that_does_not_heed_who_came_loses_a_wake_up() {
-    canary("a_release_that_does_not_heed_who_came_loses_a_wake_up", sleeper(false));
+fn a_release_that_ignores_a_new_waiter_loses_a_wake_up() {
+    canary("a_release_that_ignores_a_new_waiter_loses_a_wake_up", sleeper(false));
 }
 
 #[test]
-fn a_release_that_heeds_who_came_loses_none() {
+fn a_release_that_sees_a_new_waiter_loses_no_wake_up() {
     loom::model(sleeper(true));
 }

@@ -179,11 +179,11 @@ fn dies(death: Death, successor: bool) {
         let reported = second.enter(Patience::Endless).unwrap() != Entry::Clean;
         count.up();
         second.leave();
-        let heir_told = dying.join().unwrap();
+        let heir_reported = dying.join().unwrap();
         let mut third = attach(2, alive);
         let late = third.enter(Patience::Endless).unwrap() != Entry::Clean;
         assert_eq!(count.up(), 1 + u64::from(held) + u64::from(successor));
-        assert_eq!(u32::from(reported) + u32::from(heir_told) + u32::from(late), u32::from(held), "told");
+        assert_eq!(u32::from(reported) + u32::from(heir_reported) + u32::from(late), u32::from(held), "told");
     });
 }
 

@@ -221,7 +221,7 @@ fn set_fifo(priority: i32) -> bool {
 }
 
 #[test]
-fn an_owner_runs_at_the_priority_of_who_waits() {
+fn an_owner_runs_at_the_priority_of_its_waiter() {
     let serial = Serial::new(()).unwrap();
     let (owned, owner, done) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let (serial, owned, owner, done) = (&serial, &owned, &owner, &done);

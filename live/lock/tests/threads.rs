@@ -21,7 +21,7 @@ use taut_lock::{
 };
 
 #[test]
-fn what_threads_share() {
+fn shared_types_are_send_and_sync() {
     threads! {
         spin::Party<'static>: both,
         spin::Parties<'static>: both,

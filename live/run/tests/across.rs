@@ -210,7 +210,7 @@ fn without_privilege_as_well() {
 }
 
 #[test]
-fn what_is_not_planned_is_refused_and_nothing_happens() {
+fn an_unplanned_use_is_refused_without_effect() {
     static REFUSED: AtomicU64 = AtomicU64::new(0);
     for protocol in ["msrp", "mpcp"] {
         // One task of each core uses the bus, and one of these also a resource of its own.
@@ -286,7 +286,7 @@ fn a_panic_inside_lets_others_go_on_to_the_end() {
 
 /// The planner knows the largest number of users of a lock, and the bytes of a lock.
 #[test]
-fn what_is_planned_is_what_there_is() {
+fn the_planned_locks_are_built() {
     assert_eq!(taut_plan::Plan::LOCK_USERS_MAX, taut_lock::PARTIES_LIMIT as usize);
     let of = |protocol: &str| plan(&bus("fp", protocol)).0.memory.runtime.as_bytes();
     let (two, four) = (taut_lock::spin::bytes(2) as u64, taut_lock::queued::bytes(4) as u64);

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration as Time, Instant};
 
-use app::{TURN, Told, each, plan, run};
+use app::{Observed, TURN, each, plan, run};
 use taut_event::{Count, Kind};
 use taut_run::{
     App, Component, Config, Error, Failure, Job, QueueWriter, Reason, Receiver, StateReader, StateWriter,
@@ -102,7 +102,7 @@ fn an_exceeded_scope_fails_the_job_and_no_other() {
 }
 
 #[test]
-fn an_overrun_skips_and_is_told() {
+fn an_overrun_skips_and_is_reported() {
     /// The number of the long job: 5, or a later one if a stall skipped it.
     static LONG: AtomicU64 = AtomicU64::new(0);
     let outcome = run(TICK, Some(Duration::from_ms(60)), |app| {
@@ -325,7 +325,7 @@ fn a_stale_or_unproven_plan_is_refused() {
     let boot = |expected: &str| {
         let config =
             Config { lock: lock.clone(), out: None, duration: None, spawned_ns: None, record_limit: None };
-        let error = taut_run::run(&config, &mut Told::default(), |_| Ok(())).unwrap_err().to_string();
+        let error = taut_run::run(&config, &mut Observed::default(), |_| Ok(())).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };
     boot("cannot read");

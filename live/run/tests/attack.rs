@@ -80,7 +80,7 @@ fn a_panic_that_carries_a_panic_ends_the_application() {
 /// An end is taken once, even if the task forgot it, handed it to another task, or took it in a `create` that
 /// panicked or failed; and the end works for its holder.
 #[test]
-fn ends_are_had_once() {
+fn each_end_is_taken_once() {
     for executor in EXECUTORS {
         let outcome =
             run(&format!("executor = \"{executor}\"\n{TWO}"), Some(Duration::from_ms(100)), |app| {

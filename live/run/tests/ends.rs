@@ -140,11 +140,11 @@ fn main() {
         ("stop_app_ends_a_job_that_does_not_return", stop_app_ends_a_job_that_does_not_return),
         ("a_start_that_does_not_return_ends_at_a_signal", a_start_that_does_not_return_ends_at_a_signal),
         ("a_start_that_calls_exit_has_a_recording", a_start_that_calls_exit_has_a_recording),
-        ("a_crash_says_who_and_keeps_its_signal", a_crash_says_who_and_keeps_its_signal),
-        ("a_job_told_to_end_has_a_limit", a_job_told_to_end_has_a_limit),
+        ("a_crash_names_its_thread_and_keeps_its_signal", a_crash_names_its_thread_and_keeps_its_signal),
+        ("a_killed_job_has_a_limit", a_killed_job_has_a_limit),
         (
-            "a_job_that_holds_a_lock_ends_and_so_does_who_waits",
-            a_job_that_holds_a_lock_ends_and_so_does_who_waits,
+            "a_job_that_holds_a_lock_ends_and_so_does_its_waiter",
+            a_job_that_holds_a_lock_ends_and_so_does_its_waiter,
         ),
         ("on_one_processor_it_ends_as_well", on_one_processor_it_ends_as_well),
         ("without_the_privilege_it_ends_as_well", without_the_privilege_it_ends_as_well),
@@ -519,7 +519,7 @@ fn a_start_that_calls_exit_has_a_recording() {
     }
 }
 
-fn a_crash_says_who_and_keeps_its_signal() {
+fn a_crash_names_its_thread_and_keeps_its_signal() {
     for executor in EXECUTORS {
         for (kind, number) in [("abort", 6), ("overflow", 11)] {
             let ended = end(kind, executor, "run-on", Some("10s"), &[]);
@@ -537,7 +537,7 @@ fn a_crash_says_who_and_keeps_its_signal() {
 }
 
 /// The job has used up its budget, the dispatcher kills it, and it never reaches a safe point.
-fn a_job_told_to_end_has_a_limit() {
+fn a_killed_job_has_a_limit() {
     for (kind, how) in [("loop", "computing"), ("block", "in a system call")] {
         let ended = end(kind, "dispatched", "kill-job", None, &[]);
         assert!(ended.took < Span::from_millis(1_000), "{:?}", ended.took);
@@ -551,7 +551,7 @@ fn two_processors() -> bool {
     [0, 1].iter().all(|cpu| thread::online_cpus().contains(cpu))
 }
 
-fn a_job_that_holds_a_lock_ends_and_so_does_who_waits() {
+fn a_job_that_holds_a_lock_ends_and_so_does_its_waiter() {
     if !two_processors() {
         println!("skipped: no second processor");
         return;

@@ -348,7 +348,7 @@ fn all_read_what_the_model_reads() {
 }
 
 #[test]
-fn who_is_late_is_waited_for() {
+fn readers_wait_for_a_late_writer() {
     // Now and then each block in turn is late by several of its periods; one core is late altogether.
     let late = |at: usize| {
         move |job: u64| match (job + at as u64 * 3) % 17 {

@@ -93,11 +93,14 @@ fn main() {
         return application(kind);
     }
     let tests: [(&str, fn()); 5] = [
-        ("who_unblocks_a_signal_does_not_end_the_process", who_unblocks_a_signal_does_not_end_the_process),
-        ("who_takes_the_runtimes_signal_is_parked", who_takes_the_runtimes_signal_is_parked),
+        (
+            "a_job_that_unblocks_a_signal_does_not_end_the_process",
+            a_job_that_unblocks_a_signal_does_not_end_the_process,
+        ),
+        ("a_job_that_takes_the_runtimes_signal_is_parked", a_job_that_takes_the_runtimes_signal_is_parked),
         ("a_child_of_fork_does_not_go_on_as_its_parent", a_child_of_fork_does_not_go_on_as_its_parent),
         ("a_job_above_the_guardian_ends", a_job_above_the_guardian_ends),
-        ("a_panic_whose_message_nobody_reads_is_a_panic", a_panic_whose_message_nobody_reads_is_a_panic),
+        ("a_panic_with_an_unread_message_is_a_panic", a_panic_with_an_unread_message_is_a_panic),
     ];
     println!("\nrunning {} tests", tests.len());
     for (name, test) in tests {
@@ -232,7 +235,7 @@ fn fill(mut pipe: impl Write + AsFd) {
 }
 
 /// The kernel delivers a signal to any thread that has not blocked it, here to the job's.
-fn who_unblocks_a_signal_does_not_end_the_process() {
+fn a_job_that_unblocks_a_signal_does_not_end_the_process() {
     for executor in EXECUTORS {
         let run = Run { kind: "unmask", executor, overrun: "run-on", length: None, unread: false };
         let ended = run.end();
@@ -246,7 +249,7 @@ fn who_unblocks_a_signal_does_not_end_the_process() {
 
 /// The signal is SIGURG, by which the runtime interrupts and parks threads. The message still says where the job
 /// stood.
-fn who_takes_the_runtimes_signal_is_parked() {
+fn a_job_that_takes_the_runtimes_signal_is_parked() {
     for executor in EXECUTORS {
         let overrun = "stop-app";
         let ended = Run { kind: "take-signal", executor, overrun, length: None, unread: false }.end();
@@ -284,7 +287,7 @@ fn a_job_above_the_guardian_ends() {
     }
 }
 
-fn a_panic_whose_message_nobody_reads_is_a_panic() {
+fn a_panic_with_an_unread_message_is_a_panic() {
     for executor in EXECUTORS {
         let ended = Run { kind: "panic", executor, overrun: "run-on", length: None, unread: true }.end();
         assert_eq!((ended.status.code(), ended.rested), (Some(4), 1), "{executor}: {ended:?}");

@@ -36,7 +36,7 @@ fn main() {
         return hog();
     }
     let tests: [(&str, fn()); 7] = [
-        ("nobody_does_anything", nobody_does_anything),
+        ("an_undisturbed_run_names_no_outside_program", an_undisturbed_run_names_no_outside_program),
         ("a_dispatcher_that_is_moved_is_recorded", a_dispatcher_that_is_moved_is_recorded),
         ("threads_that_are_moved_are_named", threads_that_are_moved_are_named),
         ("a_main_thread_that_is_moved_to_a_core_is_named", a_main_thread_that_is_moved_to_a_core_is_named),
@@ -65,7 +65,7 @@ fn application(folder: &Path) {
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
     let (out, duration) = (Some(folder.to_owned()), Some(Duration::from_ms(1_000)));
     let config = Config { lock, out, duration, spawned_ns: None, record_limit: None };
-    let ending = taut_run::run(&config, &mut app::Told::default(), |app| {
+    let ending = taut_run::run(&config, &mut app::Observed::default(), |app| {
         app.task("upper", |_| {
             Ok(each(|job| {
                 if job.number() == 50 {
@@ -167,7 +167,7 @@ fn tool(program: &str, arguments: &[&str]) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(format!("{program}: {said}")) }
 }
 
-fn nobody_does_anything() {
+fn an_undisturbed_run_names_no_outside_program() {
     for executor in ["native", "dispatched"] {
         let outcome = run(executor, |_| Ok(())).unwrap();
         assert!(outcome.success, "{}", outcome.said);

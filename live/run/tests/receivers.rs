@@ -58,9 +58,9 @@ enum Heard {
 }
 
 #[derive(Default)]
-struct Told(Mutex<Vec<(Heard, u64)>>);
+struct Calls(Mutex<Vec<(Heard, u64)>>);
 
-impl Told {
+impl Calls {
     fn push(&self, heard: Heard) {
         self.0.lock().unwrap().push((heard, taut_sys::clock::monotonic_ns()));
     }
@@ -74,7 +74,7 @@ impl Told {
     }
 }
 
-struct Taker<'t>(&'t Told);
+struct Taker<'t>(&'t Calls);
 
 impl Component for Taker<'_> {
     fn pause(&mut self) {
@@ -100,10 +100,10 @@ impl Receiver<u64> for Taker<'_> {
 fn steered(
     executor: &str,
     gap: &str,
-    steer: impl FnOnce(&mut Context<'_>, &mut dyn FnMut(&mut Context<'_>, u64), [&Told; 2]) + Send + 'static,
+    steer: impl FnOnce(&mut Context<'_>, &mut dyn FnMut(&mut Context<'_>, u64), [&Calls; 2]) + Send + 'static,
 ) -> (Outcome, [Vec<Heard>; 2]) {
     let tables = TABLES.replace("EXECUTOR", executor).replace("GAP", gap);
-    let reported: &[Told; 2] = Box::leak(Box::default());
+    let reported: &[Calls; 2] = Box::leak(Box::default());
     let outcome = run(&tables, None, |app| {
         app.service("sound", |service| {
             service.receiver::<u64, _>("takes", |_| Ok(Taker(&reported[0])))?;
@@ -125,7 +125,7 @@ fn steered(
 }
 
 /// Waits until both receivers were called for `heard`. Returns how long that took, at most.
-fn both(context: &Context<'_>, reported: [&Told; 2], heard: Heard, since: Instant) -> Duration {
+fn both(context: &Context<'_>, reported: [&Calls; 2], heard: Heard, since: Instant) -> Duration {
     let give_up = since.as_ns() + PATIENCE.as_ns();
     while context.now().as_ns() < give_up {
         if let [Some(one), Some(other)] = reported.map(|reported| reported.when(heard)) {
@@ -133,11 +133,11 @@ fn both(context: &Context<'_>, reported: [&Told; 2], heard: Heard, since: Instan
         }
         context.sleep(Duration::from_ms(1));
     }
-    panic!("{heard:?} was not heard in {PATIENCE}: {:?}", reported.map(Told::all));
+    panic!("{heard:?} was not heard in {PATIENCE}: {:?}", reported.map(Calls::all));
 }
 
 /// Waits until the first receiver has received a value.
-fn received(context: &Context<'_>, reported: [&Told; 2], value: u64) {
+fn received(context: &Context<'_>, reported: [&Calls; 2], value: u64) {
     let give_up = context.now().as_ns() + PATIENCE.as_ns();
     while reported[0].when(Heard::Value(value)).is_none() {
         assert!(context.now().as_ns() < give_up, "{value} was not received: {:?}", reported[0].all());
@@ -192,7 +192,7 @@ fn a_receiver_hears_of_pause_resume_and_stop_without_a_value() {
 
 /// A value has already been taken, for a job that is not due yet, when the pause comes.
 #[test]
-fn a_value_whose_job_is_put_off_is_not_lost_to_a_pause() {
+fn a_pause_does_not_lose_the_value_of_a_deferred_job() {
     for (name, executor) in EXECUTORS {
         let (_, heard) = steered(executor, "60ms", move |context, send, reported| {
             context.sleep(Duration::from_ms(80));

@@ -269,7 +269,7 @@ fn every_mechanism_runs() {
 }
 
 #[test]
-fn what_is_run_is_what_is_planned() {
+fn the_run_follows_the_plan() {
     let (plan, _) = plan("auto");
     let pose = &plan.channels[0];
     assert_eq!((pose.place, pose.mechanism), (Place::Segment, Mechanism::ImprovedChen));

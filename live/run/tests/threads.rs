@@ -17,7 +17,7 @@ use taut_run::{
 };
 
 #[test]
-fn what_threads_share() {
+fn shared_types_are_send_and_sync() {
     threads! {
         App<'static>: neither,
         Service<'static, 'static>: neither,

@@ -12,7 +12,7 @@ use taut_scope::{Block, Exceeded, Scope};
 
 /// Bytes that no value has written, in the memory of a scope that is gone: the test formats, copies and moves them.
 #[test]
-fn what_a_scope_leaves_behind_has_no_value() {
+fn a_scope_leaves_no_value_behind() {
     let mut memory = [Block::ZERO; 2];
     let scope = Scope::new(&mut memory);
     scope.alloc(MaybeUninit::<[u8; 64]>::uninit()).unwrap();

@@ -11,7 +11,7 @@ mod given;
 use taut_scope::{Block, Scope};
 
 #[test]
-fn what_threads_share() {
+fn shared_types_are_send_and_sync() {
     threads! {
         Block: both,
         Scope<'static>: send,

@@ -626,7 +626,7 @@ mod tests {
 
     /// The remedy for each errno on a folder or something in it; without a path, only the remedies that need none.
     #[test]
-    fn what_linux_refuses_says_what_to_do() {
+    fn refusals_of_linux_say_what_to_do() {
         let refused = |errno| taut_sys::Error { call: "call", errno };
         for (errnos, remedy, is_of_no_path) in [
             (&[taut_sys::EACCES, taut_sys::EPERM][..], ": give this user access to it", false),

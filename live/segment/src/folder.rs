@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "files of Miri have no owners")]
-    fn a_session_s_folder_is_used_by_whose_it_is() {
+    fn only_its_user_uses_a_session_s_folder() {
         let machine = Machine::new();
         let session = machine.made("session", machine.uid, 0o700);
         let of = |uid, session| machine.folder_of(uid, session);
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_name_is_taken_finds_another_one_again() {
+    fn a_user_with_a_taken_folder_name_finds_the_same_other_folder() {
         let machine = Machine::new();
         let (shared, uid) = (machine.shared.path(), 4242);
         let plain = shared.join("taut-4242");
@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "files of Miri have no owners")]
-    fn a_user_s_own_folder_is_found_by_whose_it_is() {
+    fn a_user_s_own_folder_is_found_by_its_owner() {
         let (machine, user) = Machine::with_user();
         let name = |rest: &str| format!("taut-{user}{rest}");
         let plain = machine.shared.path().join(name(""));

@@ -69,7 +69,7 @@ fn forgotten_swapped_and_sent() {
 
 /// A panic while a value is lent in place: the object still works, with the same end and with the next.
 #[test]
-fn panics_in_what_is_lent() {
+fn panics_while_a_value_is_lent() {
     let (folder, _board) = registry();
     let mut writer = lease(&folder, "place", PLACE.writer());
     let mut reader = lease(&folder, "place", PLACE.reader(0));

@@ -225,7 +225,7 @@ fn half_an_answer() {
 
 /// A client tries again if the listener hangs up without a reply; then it finds that no process listens any more.
 #[test]
-fn who_is_turned_away_comes_again() {
+fn a_refused_client_tries_again() {
     let folder = folder();
     let socket = folder.path().join("cochlear.sock");
     let listener = socket::bind(&socket).unwrap();

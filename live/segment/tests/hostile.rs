@@ -209,7 +209,7 @@ fn regions_of_different_writers_on_one_page_are_refused() {
 }
 
 #[test]
-fn a_part_of_an_object_reaches_no_other_object() {
+fn an_endpoint_reaches_no_other_object() {
     const POSE: Hybrid<[u64; 4]> = Hybrid::new(1, 4);
     const JOBS: Qrtr<u32> = Qrtr::new(16);
     let folder = folder();

@@ -128,7 +128,7 @@ fn byte_by_byte_is_a_request_too() {
 }
 
 #[test]
-fn silence_times_out_and_the_door_stays_open() {
+fn silence_times_out_and_the_listener_continues() {
     let folder = folder();
     let mut keeper = keeper(folder.path());
     let open = ask(&mut keeper).remove("open");
@@ -217,7 +217,7 @@ fn an_attach_is_one_conversation() {
 }
 
 #[test]
-fn who_never_reads_holds_up_nobody() {
+fn a_client_that_never_reads_delays_no_other_client() {
     let folder = folder();
     let mut keeper = keeper(folder.path());
     let open = ask(&mut keeper).remove("open");
@@ -272,7 +272,7 @@ fn talk_after_the_grant_costs_the_name() {
 }
 
 #[test]
-fn descriptors_sent_to_the_door_are_closed() {
+fn descriptors_sent_to_the_listener_are_closed() {
     let folder = folder();
     let mut keeper = keeper(folder.path());
     let open = ask(&mut keeper).remove("open");
@@ -295,7 +295,7 @@ fn ticks(process: u32) -> u64 {
 /// A silent client gives the listener no work until its time is over, and clients that have hung up give it none at
 /// all.
 #[test]
-fn the_door_rests_while_nobody_says_anything() {
+fn the_listener_sleeps_while_no_client_writes() {
     let folder = folder();
     let keeper = keeper(folder.path());
     let silent = knock(folder.path());

@@ -311,7 +311,7 @@ fn an_end_without_a_folder() {
 
 /// Neither a client nor the clean-up takes something else for a dead owner's socket.
 #[test]
-fn what_is_no_door_is_no_dead_owner_s() {
+fn another_socket_is_not_taken_for_a_dead_owner_s() {
     let folder = folder();
     let socket = folder.path().join("cochlear.sock");
     let _other = std::os::unix::net::UnixDatagram::bind(&socket).unwrap();
@@ -325,7 +325,7 @@ fn what_is_no_door_is_no_dead_owner_s() {
 
 /// A socket's path has at most 107 bytes.
 #[test]
-fn the_longest_path_has_a_door() {
+fn the_longest_path_has_a_socket() {
     let folder = folder();
     let with = |bytes: usize| {
         let rest = bytes - folder.path().as_os_str().len() - "//cochlear.sock".len();
@@ -489,7 +489,7 @@ fn ends_are_seen_beside_a_fork() {
 }
 
 #[test]
-fn programs_that_differ_from_the_manifest_are_told() {
+fn programs_that_differ_from_the_manifest_are_refused() {
     let folder = folder();
     let _owner = owner(folder.path());
     let ui = attach_in(folder.path(), APP, "ui").unwrap();

@@ -63,7 +63,7 @@ fn role() {
 }
 
 #[test]
-fn what_differs_is_said() {
+fn differing_objects_are_refused_with_the_difference() {
     let folder = folder();
     let folder = folder.path();
     let _board = registry(folder);
@@ -106,7 +106,7 @@ fn what_differs_is_said() {
 }
 
 #[test]
-fn what_is_no_board_is_said() {
+fn a_process_without_a_catalogue_is_no_registry() {
     let folder = folder();
     let not_running = refusal(folder.path(), "pose", POSE.writer());
     assert!(matches!(not_running, Error::NotRunning { .. }), "{not_running}");
@@ -145,7 +145,7 @@ fn shapes_that_no_protocol_takes_are_refused() {
 
 /// Where memory can be locked at all, the memory of a lease is locked.
 #[test]
-fn a_seat_s_memory_is_locked_as_any() {
+fn the_memory_of_a_lease_is_locked() {
     let folder = folder();
     let _board = registry(folder.path());
     let lease = Lease::take_in(folder.path(), "robot", "pose", POSE.writer()).unwrap();
@@ -157,7 +157,7 @@ fn a_seat_s_memory_is_locked_as_any() {
 
 /// The longest name, and the most endpoints that a registry allows.
 #[test]
-fn what_just_fits_is_built() {
+fn the_largest_registry_that_fits_is_built() {
     let folder = folder();
     let (longest, most) = ("x".repeat(32), Spinlock::<V>::new(256));
     let object = POSE.named(&longest);
@@ -194,7 +194,7 @@ fn more_than_the_machine_has_is_refused() {
 }
 
 #[test]
-fn a_part_is_played_by_one() {
+fn an_endpoint_has_one_lease() {
     let folder = folder();
     let folder = folder.path();
     let registry = registry(folder);
@@ -223,7 +223,7 @@ fn a_part_is_played_by_one() {
 }
 
 #[test]
-fn who_only_looks_may_be_many_and_not_too_many() {
+fn observers_may_be_many_up_to_a_limit() {
     let folder = folder();
     let folder = folder.path();
     let sdrtw = Sdrtw::<V>::new();

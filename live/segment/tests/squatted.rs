@@ -129,7 +129,7 @@ fn attach(folder: &Path, what: &str) -> Error {
 }
 
 #[test]
-fn where_a_door_belongs() {
+fn where_a_socket_belongs() {
     let folder = folder();
     let socket = folder.path().join("cochlear.sock");
     for kind in Squatter::KINDS {
@@ -153,7 +153,7 @@ fn where_a_door_belongs() {
 
 /// A link to the socket of another application, alive or dead: it belongs neither to this owner nor to its clients.
 #[test]
-fn a_door_that_leads_elsewhere() {
+fn a_socket_that_links_elsewhere() {
     let (folder, elsewhere) = (folder(), folder());
     let other = owner(elsewhere.path());
     let socket = folder.path().join("cochlear.sock");

@@ -12,7 +12,7 @@ use taut_segment::registry::{Bulk, Hybrid, Lease, Qrtr, Reader, Registry, Sender
 use taut_segment::{Attached, AttachedClient, Directory, Owner};
 
 #[test]
-fn what_threads_share() {
+fn shared_types_are_send_and_sync() {
     threads! {
         Owner: both,
         Attached: both,

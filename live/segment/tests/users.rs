@@ -189,7 +189,7 @@ fn owners_without_privilege_work() {
 /// Another user has made an entry, of any kind, with the name of a user's folder in the sticky folder. The user's
 /// application starts all the same, and its clients find it.
 #[test]
-fn whose_name_is_taken_starts_all_the_same() {
+fn an_application_starts_with_a_taken_folder_name() {
     if !root() {
         return println!("skipped: becoming another user takes root");
     }
@@ -249,7 +249,7 @@ fn whose_name_is_taken_starts_all_the_same() {
 
 /// The socket's mode keeps other users out. If somebody has changed the mode, the listener checks the client's user.
 #[test]
-fn a_door_that_stands_open_lets_nobody_else_in() {
+fn an_open_socket_admits_no_other_user() {
     if !root() {
         return println!("skipped: becoming another user takes root");
     }
@@ -266,7 +266,7 @@ fn a_door_that_stands_open_lets_nobody_else_in() {
 }
 
 #[test]
-fn a_board_is_within_one_user() {
+fn a_registry_serves_one_user() {
     if !root() {
         return println!("skipped: becoming another user takes root");
     }
@@ -328,7 +328,7 @@ fn folders_that_are_not_safe() {
 /// A killed owner leaves a socket and its folder. They block nobody: neither another user with the same application,
 /// nor root, nor the same user again, whose new owner removes them.
 #[test]
-fn what_one_user_left_is_in_nobody_s_way() {
+fn the_remains_of_one_user_block_no_other_user() {
     if !root() {
         return println!("skipped: becoming another user takes root");
     }

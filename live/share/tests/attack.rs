@@ -188,7 +188,7 @@ fn forgotten_loans() {
 
 /// A panic in a closure that uses a lent value: the object keeps working, for this end and for the other.
 #[test]
-fn panics_in_what_is_lent() {
+fn panics_while_a_value_is_lent() {
     fn panics(work: &mut dyn FnMut()) {
         assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
     }

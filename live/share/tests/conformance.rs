@@ -59,7 +59,7 @@ fn queue<const N: usize, Q: Queue<N>>() {
                 let popped = match Q::pop(&mut reader) {
                     Got::Value((value, lost)) => Some((number(&value), lost)),
                     Got::Nothing => None,
-                    Got::Told => panic!("{}: nobody writes", Q::NAME),
+                    Got::Unavailable => panic!("{}: nobody writes", Q::NAME),
                 };
                 assert_eq!(popped, policy.pop(), "{} of {capacity} at {n}: number and lost", Q::NAME);
             }

@@ -294,7 +294,7 @@ impl<Q: Queue<N>> Line<Q> {
         let popped = match Q::pop(reader) {
             Got::Value((value, lost)) => Some((number(&value), lost)),
             Got::Nothing => None,
-            Got::Told => panic!("{}, {at}: nobody writes", Q::NAME),
+            Got::Unavailable => panic!("{}, {at}: nobody writes", Q::NAME),
         };
         let before = self.may_be.clone();
         self.may_be.retain_mut(|policy| policy.pop() == popped);
@@ -355,7 +355,9 @@ fn pusher_dies<Q: Queue<N>>(role: &str) {
                     // A writer that stopped in the middle of a push may keep a reader from the value that it would
                     // overwrite, if the protocol reports that.
                     match Q::pop(&mut reader) {
-                        Got::Told => assert!(died && Q::WHEN_FULL != WhenFull::Refuse, "{}, {at}", Q::NAME),
+                        Got::Unavailable => {
+                            assert!(died && Q::WHEN_FULL != WhenFull::Refuse, "{}, {at}", Q::NAME)
+                        }
                         Got::Nothing => line.may_be.retain_mut(|policy| policy.pop().is_none()),
                         Got::Value((value, lost)) => {
                             line.may_be.retain_mut(|policy| policy.pop() == Some((number(&value), lost)));

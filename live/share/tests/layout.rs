@@ -55,7 +55,7 @@ fn words_are_those_of_the_grammar() {
 }
 
 #[test]
-fn what_differs_in_anything_has_other_words() {
+fn any_difference_of_layouts_changes_their_words() {
     let all = [
         Tip::WORDS,
         Turned::WORDS,

@@ -222,7 +222,7 @@ fn large_blocks_by_their_own_operations() {
 }
 
 #[test]
-fn what_cannot_be_made_says_so() {
+fn impossible_objects_say_why() {
     assert_eq!(owned::qrtwo::<u64>(0).err(), Some(LayoutError::Capacity));
     assert_eq!(owned::states::<u64>(0).err(), Some(LayoutError::Readers));
     assert_eq!(owned::presence::<u64>(1000).err(), Some(LayoutError::Readers));

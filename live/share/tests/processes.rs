@@ -203,7 +203,7 @@ fn state_reader_dies<S: State<N>>(role: &str) {
             let seen = newest.judge::<N, S>(got, last).unwrap_or(0);
             // Nobody writes meanwhile. In a protocol where a reader can block the writer, the reader that is to die
             // may block this one too.
-            let in_the_way = got == Got::Told && !S::WRITES_ALWAYS;
+            let in_the_way = got == Got::Unavailable && !S::WRITES_ALWAYS;
             assert!(in_the_way || seen == last, "{}: {got:?}, {last} was complete", S::NAME);
         }
         pause(n);

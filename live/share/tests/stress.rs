@@ -116,7 +116,7 @@ fn state<const N: usize, S: State<N>>() {
                             floor = seen.iter().map(|seen| seen.0.load(Acquire)).fold(floor, u64::max);
                         }
                         let (before, got) = (newest.last, S::read(&mut reader));
-                        reported += u64::from(got == Got::Told);
+                        reported += u64::from(got == Got::Unavailable);
                         if let Some(n) = newest.judge::<N, S>(got, floor) {
                             assert!(n <= begun.load(Acquire), "{}: {n} from the future", S::NAME);
                             mine.0.store(n, Release);
@@ -151,7 +151,7 @@ fn state<const N: usize, S: State<N>>() {
         // Joins all of them before the checks at rest: a thread that still reads under a lock would block the others.
         let reading: Vec<_> = reading.into_iter().map(|thread| thread.join().unwrap()).collect();
         for (mut reader, mut newest, reads, values, reported) in reading {
-            println!("    {reads} reads, {values} new values, {reported} told");
+            println!("    {reads} reads, {values} new values, {reported} unavailable");
             assert!(cfg!(miri) || values >= MET, "{}: the threads did not meet", S::NAME);
             let at_rest = newest.judge::<N, S>(S::read(&mut reader), last);
             assert_eq!(at_rest, Some(last), "{}: not the newest", S::NAME);
@@ -176,7 +176,7 @@ fn queue<const N: usize, Q: Queue<N>>(capacity: u32, share: f64) {
                 let last_look = done.load(Acquire);
                 let floor = complete.load(Acquire);
                 let got = Q::pop(&mut reader);
-                (pops, reported) = (pops + 1, reported + u64::from(got == Got::Told));
+                (pops, reported) = (pops + 1, reported + u64::from(got == Got::Unavailable));
                 let nothing = got == Got::Nothing;
                 order.judge::<N, Q>(got, floor, capacity, || begun.load(Acquire));
                 popped.store(order.popped, Release);
@@ -211,7 +211,7 @@ fn queue<const N: usize, Q: Queue<N>>(capacity: u32, share: f64) {
         };
         let (order, pops, reported) = reading.join().unwrap();
         println!(
-            "{} {capacity} × {N}: {tries} tries, {pushed} pushed; {pops} tries, {} popped, {} lost, {reported} told",
+            "{} {capacity} × {N}: {tries} tries, {pushed} pushed; {pops} tries, {} popped, {} lost, {reported} unavailable",
             Q::NAME,
             order.popped,
             order.lost

@@ -15,7 +15,7 @@ use taut_share::state::{
 use taut_share::{List, bulk, owned};
 
 #[test]
-fn what_threads_share() {
+fn shared_types_are_send_and_sync() {
     threads! {
         chen::Writer<'static, u64>: send,
         chen::Reader<'static, u64>: send,

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_whose_claim_panics_is_left_alone() {
+    fn a_panic_in_a_claim_leaves_the_word_alone() {
         static WORDS: [AtomicU32; 100] = [const { AtomicU32::new(0) }; 100];
         for word in WORDS.iter().take(if cfg!(miri) { 3 } else { 100 }) {
             let claim = |id| -> bool {

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_off() {
+    fn an_unreadable_setting_is_not_off() {
         let folder = std::env::temp_dir().join(format!("taut-sys-throttle-{}", std::process::id()));
         let error = rt_throttle_in(&folder).unwrap_err();
         assert_eq!((error.call, error.errno), ("read /proc/sys/kernel/sched_rt_runtime_us", libc::ENOENT));

@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "calls mlock")]
-    fn what_is_not_mapped_cannot_be_locked() {
+    fn unmapped_memory_cannot_be_locked() {
         // The first page of a process is never mapped (`vm.mmap_min_addr`).
         assert_eq!(lock(std::ptr::null(), 4096).unwrap_err().errno, libc::ENOMEM);
     }
@@ -421,7 +421,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "calls memfd_create")]
-    fn who_may_write_can_punch_holes_unless_sealed() {
+    fn a_writer_can_punch_holes_unless_sealed() {
         let fd = memfd(c"taut-test", 8192, Seals::SHRINK.and(Seals::GROW)).unwrap();
         let map = map_shared(fd.as_fd(), 8192, true).unwrap();
         touch(&map);

@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "starts other processes")]
-    fn start_times_tell_processes_apart() {
+    fn start_times_distinguish_processes() {
         let own = start_time_of(pid()).unwrap();
         let first = start_time_of(1).unwrap();
         assert!(first <= own);

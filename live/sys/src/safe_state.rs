@@ -209,7 +209,7 @@ mod tests {
 
     /// One test: a process has only one such thread.
     #[test]
-    fn it_runs_once_and_who_asks_waits_for_it_no_longer_than_its_budget() {
+    fn it_runs_once_and_a_caller_waits_at_most_its_budget() {
         assert_eq!((bring_to_rest(), patience_ns()), (None, 0));
         let runs = AtomicU32::new(0);
         let with = |budget_ns: u64, work: &(dyn Fn() + Sync), ask: &dyn Fn()| {

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn without_one_nobody_knows() {
+    fn without_a_mark_no_switch_is_seen() {
         let mark = SwitchMark::none();
         mark.set();
         assert!(!mark.is_set() && !mark.exists());

@@ -30,7 +30,7 @@ use taut_sys::timer::{LastResort, Timer};
 use taut_sys::usage::Usage;
 
 #[test]
-fn what_threads_share() {
+fn shared_types_are_send_and_sync() {
     threads! {
         Account: send,
         Switches: both,

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_core_lost_is_told_of_the_core() {
+    fn a_lost_record_of_a_core_names_the_core() {
         let (mut recorder, mut drain) = ring(Owner::Core(2), 2);
         for i in 0..3 {
             recorder.record(record(i));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn full_loses_the_newest_and_tells_once() {
+    fn full_loses_the_newest_and_records_it_once() {
         let (mut recorder, mut drain) = ring(Owner::Task(3), 4);
         for i in 0..7 {
             assert_eq!(recorder.record(record(i)), i < 4);

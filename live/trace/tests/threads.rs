@@ -10,7 +10,7 @@ mod given;
 use taut_trace::{Drain, Recorder, Writer};
 
 #[test]
-fn what_threads_share() {
+fn shared_types_are_send_and_sync() {
     threads! {
         Recorder: send,
         Drain: send,

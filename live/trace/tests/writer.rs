@@ -92,7 +92,7 @@ fn disk(room: usize) -> Shared {
 /// Of 40 records in blocks of 10, the second and third block find the disk full. The run goes on, and the recording
 /// says what it lacks and has the run's end.
 #[test]
-fn a_full_disk_is_told_and_the_recording_goes_on_when_there_is_room() {
+fn a_full_disk_is_reported_and_the_recording_continues_when_there_is_space() {
     let (mut recorder, drain) = ring(Owner::Task(0), 64);
     let disk = disk(HEAD_BYTES + BLOCK_BYTES + 12 * Record::SIZE);
     let mut writer = Writer::new(disk.clone(), &Head::default(), vec![drain]).unwrap();

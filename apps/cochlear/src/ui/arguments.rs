@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         for (line, message) in [
             ("--volume 1.5", "`--volume 1.5`: use a number from 0 to 1"),
             ("--volume nan", "`--volume nan`: use a number from 0 to 1"),

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn other_connections_are_told_in_words() {
+    fn other_connections_are_described_in_words() {
         let mut screen = Screen::new(Map::default(), None);
         assert!(picture(&screen, 60, 20, 0).contains("○ waiting for the application"));
         for (connection, words) in [

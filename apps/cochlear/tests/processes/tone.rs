@@ -74,7 +74,7 @@ impl Tone {
 }
 
 #[test]
-fn volumes_are_told_apart() {
+fn volumes_are_distinguished() {
     let tone = Tone::new();
     for (volume, levels) in VOLUMES.into_iter().zip(&tone.0) {
         assert_eq!(tone.volume(levels), Some(volume));

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_levels_are_told_apart() {
+    fn lines_and_levels_are_distinguished() {
         let row = |rule: &str, others: f64, ns: f64| json!({ "test": "b", "rule": rule, "others": others, "ns": vec![ns; 5] });
         let mut rows = Vec::new();
         for others in [0.0, 10.0, 20.0, 50.0, 100.0_f64] {

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_took_no_time_was_not_measured() {
+    fn a_time_of_zero_is_not_a_measurement() {
         let minutes = |rows: &[f64], rates: &[f64]| {
             Row::at_most("x", 30.0, "min", Held::Median, minutes_of(rows, rates)).met()
         };

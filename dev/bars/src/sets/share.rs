@@ -634,7 +634,7 @@ mod tests {
 
     /// A figure that is missing or invalid meets no bar, whatever the cause.
     #[test]
-    fn what_is_no_figure_is_not_met() {
+    fn a_missing_figure_is_not_met() {
         let none: &[(&str, Wrong)] = &[
             ("nothing", |round| round.clear()),
             ("no distance", |round| drop(round.remove("raw"))),
@@ -694,7 +694,7 @@ mod tests {
     /// An operation that was given up after 2 ms took longer than that, so two such operations are not equally fast.
     /// And too few samples have no percentile.
     #[test]
-    fn percentiles_that_nobody_knows() {
+    fn unknown_percentiles() {
         let with = |n: f64, capped: f64, name: &'static str| {
             figures(made(move |object, trial, at| {
                 let mut round = good(object, trial, at);
@@ -826,7 +826,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_not_met() {
+    fn a_missing_measurement_is_not_met() {
         let rows = bars(&figures(Vec::new()));
         assert!(rows.len() > 60);
         assert!(rows.iter().all(|row| !row.met()));

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_above_a_bound_is_the_machines_only_if_it_stalled() {
+    fn only_a_stall_excuses_a_response_above_its_bound() {
         let records = [
             record(100, Kind::Release, 0, 0),
             record(110, Kind::Release, 1, 0),

@@ -566,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_excused_has_a_bound() {
+    fn excused_responses_are_limited() {
         let row = |sets, disturbed, kept, excused| Row { sets, disturbed, kept, excused, ..Row::default() };
         let count = |rows: &[Row], executed| wants(rows, executed, 200).len();
         assert_eq!(count(&[row(100, 0, 9_800, 0), row(100, 100, 0, 200)], 200), 0, "half of them, and 2 %");

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_only_wait_disturb_nobody() {
+    fn threads_that_only_wait_disturb_nothing() {
         let all = |threads: &[(u64, Option<u64>)]| -> BTreeMap<u64, Thread> {
             threads.iter().map(|(id, ran)| (*id, (format!("t{id}"), *ran))).collect()
         };

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_spins_uses_its_time_and_is_there() {
+    fn a_spinning_thread_uses_its_time_and_is_present() {
         let seen = Seen::new();
         let (begin, from_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
         seen.spin(2_000_000);

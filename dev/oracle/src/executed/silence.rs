@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_silent_with_something_to_do_has_stalled() {
+    fn a_silent_core_with_work_has_stalled() {
         let run = [
             record(1000, Kind::Release, 15),
             record(1020, Kind::Start, 0),
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_does_not_hear_has_stalled_whoever_computes() {
+    fn a_machine_without_interrupts_has_stalled_the_computing_job() {
         let run =
             [record(1000, Kind::Release, 15), record(1020, Kind::Start, 0), record(2000, Kind::Complete, 0)];
         let with = |seen| found(&run, &[alive(1021, seen - 3), look(1100, seen), alive(seen + 1, 2000)]);
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_nobody_wakes_is_no_stall() {
+    fn a_job_that_is_not_woken_is_no_stall() {
         let run =
             [record(1000, Kind::Release, 5), record(9990, Kind::Start, 0), record(9999, Kind::Complete, 0)];
         // The ordinary thread still runs when the release is due, and may run for 20 ns more.
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_others_is_silent_by_right() {
+    fn a_waiting_core_may_be_silent() {
         for (kind, end) in [(Kind::Spin, Kind::Locked), (Kind::Suspend, Kind::Granted)] {
             let run = [
                 record(1000, Kind::Release, 5),

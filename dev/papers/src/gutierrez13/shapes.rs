@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_found() {
+    fn missing_shapes_are_not_found() {
         assert_eq!(found(&by(|_, _, _| 5.0)), {
             let mut none = [false; 12];
             // No rule is steeper than another, and ours is flat.

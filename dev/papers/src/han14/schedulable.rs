@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn who_overtakes_stays_ahead() {
+    fn an_overtaking_mechanism_stays_ahead() {
         let of = |rows: &Rows| {
             let shown = Shown { sound: rows, printed: rows, ways: &[MSRP, MPCP], among: None };
             overtakes(&shown.counts(rows, "medium", MSRP), &shown.counts(rows, "medium", MPCP))

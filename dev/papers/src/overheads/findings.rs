@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_found() {
+    fn missing_shapes_are_not_found() {
         let level =
             by(|_, _, _, _| Period { average_us: 1.0, largest_us: 1.0, activations_us: 1.0, events_us: 0.0 });
         let found: Vec<_> = findings(&level, None).iter().map(|finding| finding.found).collect();

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_told_apart() {
+    fn rows_are_distinguished() {
         Arguments::command().debug_assert();
         let mut keys: Vec<_> = all().iter().map(|row| (row.name(), row.trial())).collect();
         let count = keys.len();

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_told_with_ratios_of_a_round() {
+    fn rows_are_printed_with_ratios_of_a_round() {
         let mut rows = vec![
             row("SRP", "alone", [4.0, 6.0]),
             row("std mutex", "alone", [4.0, 3.0]),

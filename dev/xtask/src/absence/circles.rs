@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_tests_import_is_no_circle() {
+    fn imports_of_tests_make_no_circle() {
         let files = [
             ("lib.rs", "mod a; mod b;"),
             ("a.rs", "use crate::b::Thing;\n// crate::a"),

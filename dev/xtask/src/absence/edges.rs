@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_drawn_is_found() {
+    fn undrawn_dependencies_are_found() {
         let graph = graph(&[
             ("pure/time", "pure/model", false),
             ("pure/time", "serde", false),
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn one_door_to_linux() {
+    fn only_live_sys_calls_linux() {
         let found = linux(&graph(&[
             ("live/sys", "libc", false),
             ("live/share", "libc", true),

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_stays() {
+    fn allowed_words_pass() {
         for (rule, source) in [
             ("no-clock", "use core::fmt; // std::time::Instant\nlet time = 3;"),
             ("no-io", "env!(\"CARGO_PKG_VERSION\"); use std::io::Write; let fs = 1;"),

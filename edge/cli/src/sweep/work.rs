@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stops_has_rows_without_a_gap() {
+    fn an_interrupted_sweep_has_rows_without_a_gap() {
         let generator = Generator::parse(SMALL).unwrap();
         let mut got = Vec::new();
         let all = rows(&generator, 0..generator.rows(), 3, &mut |row| {

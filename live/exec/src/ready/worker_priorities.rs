@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "calls sched_setscheduler")]
-    fn what_the_system_refuses_is_reported() {
+    fn refusals_of_the_system_are_reported() {
         let mut priorities = WorkerPriorities::new(2, true);
         priorities.workers.iter_mut().for_each(|worker| worker.tid = NOBODY);
         let at = priorities.take(0);

@@ -127,7 +127,7 @@ fn two_cores_share() {
 /// A job that waits asleep lets its core run other jobs. Once it has the resource, it runs before all jobs of its
 /// core.
 #[test]
-fn who_waits_asleep_lets_others_run() {
+fn a_suspended_job_lets_others_run() {
     let _alone = alone();
     let cpus = thread::affinity().unwrap();
     if cpus.len() < 2 {
@@ -224,7 +224,7 @@ fn a_job_released_inside_a_section_locks_when_it_ends() {
 }
 
 #[test]
-fn global_resources_that_cannot_be_used_are_told() {
+fn unusable_global_resources_are_refused() {
     let mut memory = lines();
     let mut setup = Setup::new();
     let global = setup.global(GlobalRule::Mpcp, Memory::new(&mut memory), 1, ()).unwrap();

@@ -117,7 +117,7 @@ fn releases_wait_until_they_are_admitted() {
 
 /// The executor drops the releases that wait when it stops.
 #[test]
-fn nobody_waits_for_ever() {
+fn no_job_waits_for_ever() {
     struct Never;
     impl Work for Never {
         fn run(&mut self, _: &mut Job<'_>) {
@@ -153,7 +153,7 @@ impl Work for Fooled<'_> {
 }
 
 #[test]
-fn who_rings_without_end_is_not_heard_without_end() {
+fn endless_notifications_do_not_occupy_the_dispatcher() {
     let _alone = alone();
     for wanted in postures() {
         for apart_ms in [0, 5] {

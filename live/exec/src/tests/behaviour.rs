@@ -23,7 +23,7 @@ fn every(us: u64) -> Release {
 }
 
 #[test]
-fn locks_that_cannot_be_had_are_told() {
+fn refused_locks_say_why() {
     let _alone = alone();
     for wanted in postures() {
         let reported = Mutex::new(Vec::new());
@@ -64,7 +64,7 @@ fn locks_that_cannot_be_had_are_told() {
 }
 
 #[test]
-fn what_cannot_be_set_up_is_told() {
+fn impossible_set_ups_say_why() {
     let nothing = |_: &mut Job<'_>| {};
     let refused = |setup: Setup<'_>| setup.run(Wanted::Loose, |_| ()).unwrap_err();
     let mut setup = Setup::new();
@@ -384,7 +384,7 @@ impl Work for Taker<'_> {
 
 #[test]
 #[cfg_attr(miri, ignore = "takes more than 90 s")]
-fn a_bell_releases_jobs() {
+fn an_event_releases_jobs() {
     const NUMBERS: u64 = 200;
     let _alone = alone();
     for wanted in postures() {
@@ -424,7 +424,7 @@ fn a_bell_releases_jobs() {
 
 /// The dispatcher finds a job inside the state, and that job calls it when it leaves.
 #[test]
-fn a_note_is_answered() {
+fn a_pending_preemption_is_served() {
     let _alone = alone();
     for wanted in postures() {
         for _ in 0..20 {

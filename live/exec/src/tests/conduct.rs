@@ -169,7 +169,7 @@ fn a_sleep_before_a_panic_is_found() {
 
 /// Jobs that preempt, wait for resources and are released late do not count as blocked.
 #[test]
-fn what_the_executor_does_is_no_sleep() {
+fn waits_of_the_executor_are_no_sleep() {
     let _alone = alone();
     for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
         for rule in RULES {
@@ -227,7 +227,7 @@ fn beside<R>(ours: &AtomicBool, run: impl FnOnce() -> R) -> (u32, R) {
 
 /// A foreign thread has the processor meanwhile: that counts neither as the job's time nor against its budget.
 #[test]
-fn what_others_had_is_not_the_jobs() {
+fn processor_time_of_other_threads_is_not_charged_to_jobs() {
     let _alone = alone();
     for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
         let ours = AtomicBool::new(false);
@@ -337,7 +337,7 @@ fn is_replayed(policy: ServerPolicy, donates: bool, records: &[Record]) -> bool 
 /// Processor time of a foreign thread is charged neither to a server nor to a donee in it. The simulator, which
 /// learns of that time from the records, decides the same.
 #[test]
-fn what_others_had_is_not_the_servers() {
+fn processor_time_of_other_threads_is_not_charged_to_servers() {
     let _alone = alone();
     for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
         for (policy, donates) in [

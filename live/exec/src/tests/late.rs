@@ -50,7 +50,7 @@ fn told_after_the_lock(arrival: u64, floor_from: u64) -> Result<(), Option<Answe
 }
 
 #[test]
-fn floors_count_from_what_has_not_been_told() {
+fn floors_count_from_the_next_unreported_release() {
     const CLOCK: u64 = 100;
     for arrival in [0, 60, 99, 100, 101, 500] {
         assert_eq!(told_after_the_lock(arrival, arrival), Ok(()), "the next release that has not been told");

@@ -245,7 +245,7 @@ fn another_budget_is_found() {
 }
 
 #[test]
-fn servers_that_cannot_be_are_told() {
+fn impossible_servers_are_refused() {
     let us = Duration::from_us;
     let nothing = |_: &mut Job<'_>| {};
     let refused = |setup: Setup<'_>| setup.run(Wanted::Loose, |_| ()).unwrap_err();

@@ -37,7 +37,7 @@ fn by_priority_then_first_come() {
 }
 
 #[test]
-fn patience_ends_and_who_withdraws_is_passed() {
+fn patience_ends_and_a_withdrawn_party_is_skipped() {
     let mut lines = [const { Line::new() }; 4];
     let [mut a, mut b, mut c] = parties(&mut lines);
     assert_eq!(a.request(1), CLEAN);
@@ -56,7 +56,7 @@ fn patience_ends_and_who_withdraws_is_passed() {
 }
 
 #[test]
-fn who_is_dropped_gives_back_what_it_had_or_wanted() {
+fn a_dropped_party_releases_its_lock_or_its_request() {
     let mut lines = [const { Line::new() }; 4];
     let [mut a, mut b, mut c] = parties(&mut lines);
     assert_eq!((a.request(1), b.request(1), c.request(1)), (CLEAN, Request::Waits, Request::Waits));
@@ -66,7 +66,7 @@ fn who_is_dropped_gives_back_what_it_had_or_wanted() {
 }
 
 #[test]
-fn the_dead_are_replaced_and_told_of_if_inside() {
+fn dead_parties_are_replaced_and_reported_if_inside() {
     for (inside, heir_first) in [(false, false), (false, true), (true, false), (true, true)] {
         let bytes = bytes(3);
         let lines = (0..bytes / LINE_BYTES).map(|_| Line::new()).collect::<Box<[Line]>>();
@@ -102,7 +102,7 @@ fn the_dead_are_replaced_and_told_of_if_inside() {
 
 /// Another program finds the words of a party where the documentation of the module says.
 #[test]
-fn a_party_s_words_stand_where_it_is_said() {
+fn the_words_of_a_party_are_where_documented() {
     let bytes = bytes(2);
     let lines = (0..bytes / LINE_BYTES).map(|_| Line::new()).collect::<Box<[Line]>>();
     let start = std::ptr::NonNull::from(Box::leak(lines)).cast::<u8>();
@@ -120,7 +120,7 @@ fn a_party_s_words_stand_where_it_is_said() {
 /// A waiter sleeps, however long that takes, and wakes when it is handed the lock.
 #[test]
 #[cfg_attr(miri, ignore = "reads the state of another thread from /proc")]
-fn who_waits_sleeps_until_it_is_rung() {
+fn a_waiting_party_sleeps_until_it_is_notified() {
     let mut lines = [const { Line::new() }; 3];
     let [mut holder, mut waiter] = parties(&mut lines);
     assert_eq!(holder.request(1), CLEAN);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_keeps_its_ticket_and_who_wrote_it() {
+    fn a_state_keeps_its_ticket_and_its_writer() {
         let generation = Generation::of(u64::MAX);
         let waits = State::waits(generation, u64::MAX);
         assert_eq!((waits.generation(), waits.ticket(), waits.is_out()), (generation, TICKET, false));

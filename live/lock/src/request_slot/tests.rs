@@ -92,7 +92,7 @@ fn its_ends_show_what_they_are() {
 /// A requester sleeps until it is answered, and the answer wakes it.
 #[test]
 #[cfg_attr(miri, ignore = "reads the state of another thread from /proc")]
-fn who_asks_sleeps_until_it_is_answered() {
+fn a_requester_sleeps_until_it_is_answered() {
     let slot = RequestSlot::<u32, u32>::default();
     let (requester, mut responder) = (slot.requester(), slot.responder().unwrap());
     assert!(!responder.answer(|_| panic!("nobody has asked")));

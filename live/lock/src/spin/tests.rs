@@ -39,7 +39,7 @@ fn one_at_a_time() {
 }
 
 #[test]
-fn who_is_drawing_may_have_come_before() {
+fn a_party_that_draws_a_ticket_may_be_earlier() {
     let mut lines = [const { Line::new() }; 3];
     let mut parties = group(Memory::new(&mut lines), 2).unwrap();
     let (mut one, mut other) = (parties.next().unwrap(), parties.next().unwrap());
@@ -58,7 +58,7 @@ fn who_is_drawing_may_have_come_before() {
 }
 
 #[test]
-fn who_is_inside_gives_no_place_back() {
+fn a_party_inside_does_not_withdraw() {
     let mut lines = [const { Line::new() }; 3];
     let mut parties = group(Memory::new(&mut lines), 2).unwrap();
     let (mut one, mut other) = (parties.next().unwrap(), parties.next().unwrap());
@@ -82,7 +82,7 @@ fn no_ticket_is_nothing() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn layouts_that_do_not_fit_are_refused() {
     let refused = |lines: &mut [Line], parties| group(Memory::new(lines), parties).err();
     let mut lines = [const { Line::new() }; 2];
     assert_eq!(refused(&mut lines, 0), Some(LayoutError::Parties));
@@ -98,7 +98,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn a_death_inside_is_told_once() {
+fn a_death_inside_is_reported_once() {
     for successor in [false, true] {
         let (memory, lives) = shared(3);
         let (dying, alive) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
@@ -123,7 +123,7 @@ fn a_death_inside_is_told_once() {
 }
 
 #[test]
-fn the_heir_itself_is_told() {
+fn the_successor_itself_gets_the_report() {
     let (memory, lives) = shared(2);
     let (dying, alive) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
     let mut first = party(memory(), 2, 0, lives, &dying).unwrap();
@@ -140,7 +140,7 @@ fn the_heir_itself_is_told() {
 
 /// A party that died while it waited had nothing: the next party inside gets no report of a death.
 #[test]
-fn a_death_while_waiting_is_none_of_who_comes_next() {
+fn a_death_while_waiting_is_not_reported() {
     let (memory, lives) = shared(3);
     let (dying, alive) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
     let mut dead = party(memory(), 3, 0, lives, &dying).unwrap();

@@ -137,7 +137,7 @@ fn run(shape: Shape, is_dbp: bool, until: u64, random: &mut Random) -> u64 {
 }
 
 #[test]
-fn instants_decide_and_not_who_comes_when() {
+fn instants_decide_and_not_the_order_of_calls() {
     let mut random = Random(0x5eed_f10d_0000_0001);
     let mut blocked = 0;
     for round in 0..if cfg!(miri) { 4 } else { 400 } {

@@ -25,7 +25,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 pub static TURN: Mutex<()> = Mutex::new(());
 
 #[derive(Default)]
-pub struct Told {
+pub struct Observed {
     pub started: bool,
     pub stopping: Option<Reason>,
     pub unfinished: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Told {
     pub rested: Vec<String>,
 }
 
-impl Observer for Told {
+impl Observer for Observed {
     fn guarantees(&mut self, guarantees: &Guarantees) {
         self.lost = guarantees.lost.iter().map(ToString::to_string).collect();
     }
@@ -59,7 +59,7 @@ impl Observer for Told {
 
 pub struct Outcome {
     pub ending: Result<Ending, Error>,
-    pub reported: Told,
+    pub reported: Observed,
     pub records: Vec<Record>,
 }
 
@@ -115,7 +115,7 @@ pub fn run_of(
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
     let out = folder.join("out");
     let config = Config { lock, out: Some(out.clone()), duration, spawned_ns: None, record_limit: None };
-    let mut reported = Told::default();
+    let mut reported = Observed::default();
     let ending = taut_run::run(&config, &mut reported, setup);
     let records =
         std::fs::read(out.join(RECORDING)).ok().map(|bytes| Run::from_bytes(&bytes).unwrap().records);

@@ -44,7 +44,7 @@ impl Newest {
                 assert_eq!(known, 0, "{}: nothing, but there is a value", S::NAME);
                 None
             }
-            Got::Told => {
+            Got::Unavailable => {
                 assert!(!S::READS_ALWAYS, "{}: a read that is told something", S::NAME);
                 None
             }
@@ -105,7 +105,7 @@ impl Order {
                 assert!(complete <= last, "{}: empty after {last}, {complete} was complete", Q::NAME);
                 None
             }
-            Got::Told => {
+            Got::Unavailable => {
                 assert_ne!(Q::WHEN_FULL, WhenFull::Refuse, "{}: a pop that is told something", Q::NAME);
                 None
             }

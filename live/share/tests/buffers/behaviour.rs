@@ -35,7 +35,7 @@ macro_rules! alike {
             }
 
             #[test]
-            fn what_does_not_fit_is_refused() {
+            fn layouts_that_do_not_fit_are_refused() {
                 let most = $module::READERS_MAX;
                 for readers in [1, 2, 7, most] {
                     let needed = $module::bytes::<[u8; 24]>(readers);
@@ -279,7 +279,7 @@ fn presence_takes_about_half_of_the_memory() {
 }
 
 #[test]
-fn double_buffer_publishes_what_a_dead_writer_had_complete() {
+fn double_buffer_publishes_the_last_complete_value_of_a_dead_writer() {
     let place = Place::new(double_buffer::bytes::<u64>(1));
     let (mut writer, mut group) = double_buffer::group::<u64>(place.memory(), 1).unwrap();
     let mut reader = group.next().unwrap();
@@ -350,7 +350,7 @@ mod improved {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn layouts_that_do_not_fit_are_refused() {
         let group = |bytes, slow, overlaps| {
             improved_double_buffer::group::<u64>(Place::new(bytes).memory(), slow, overlaps).map(drop)
         };
@@ -476,7 +476,7 @@ mod improved {
     }
 
     #[test]
-    fn a_read_overrun_by_a_write_that_goes_on_is_told() {
+    fn a_read_overrun_by_an_unfinished_write_fails() {
         let place = place::<[u64; 2]>(0, 1);
         let mut write = writer::<[u64; 2]>(&place, 0, 1);
         let mut fast = fast_reader::<[u64; 2]>(&place, 0, 1);
@@ -510,7 +510,7 @@ mod improved {
     }
 
     #[test]
-    fn what_a_dead_writer_had_complete_is_published() {
+    fn the_last_complete_value_of_a_dead_writer_is_published() {
         let place = place::<u64>(1, 1);
         let mut write = writer::<u64>(&place, 1, 1);
         let mut slow = slow_reader::<u64>(&place, 1, 1, 0);

@@ -235,7 +235,7 @@ fn the_newest_is_received_and_the_rest_given_back() {
 }
 
 #[test]
-fn a_new_sender_has_what_the_dead_one_had_not_sent() {
+fn a_new_sender_has_the_unsent_blocks_of_the_dead_one() {
     let place = Place::new::<[u64; 4]>(4);
     let receiver = receiver(&place, 4);
     let first = sender(&place, 4);
@@ -268,7 +268,7 @@ fn a_new_sender_has_what_the_dead_one_had_not_sent() {
 }
 
 #[test]
-fn a_new_receiver_gets_again_what_the_dead_one_had() {
+fn a_new_receiver_gets_the_blocks_of_the_dead_one_again() {
     let place = Place::new::<[u64; 4]>(5);
     let (sender, first) = bulk::pair::<[u64; 4]>(place.memory(), 5).unwrap();
     // So that the order of the blocks differs from that of their numbers.
@@ -351,7 +351,7 @@ fn a_receiver_takes_no_block_that_it_has_or_that_is_none() {
 }
 
 #[test]
-fn what_a_dead_receiver_had_may_be_lied_away() {
+fn a_forged_word_may_hide_the_blocks_of_a_dead_receiver() {
     let place = Place::new::<[u64; 4]>(2);
     let (sender, first) = bulk::pair::<[u64; 4]>(place.memory(), 2).unwrap();
     send(sender.loan().unwrap(), 1);

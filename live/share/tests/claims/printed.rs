@@ -184,7 +184,7 @@ fn one_buffer_fewer_in_the_improved_form_tears_in_time() {
 }
 
 #[test]
-fn a_fast_reader_that_was_too_slow_is_told() {
+fn a_fast_reader_that_was_too_slow_gets_an_error() {
     // As printed, it gets whatever the slot holds.
     let mut printed = Printed::new(2, 0);
     printed.write(1);

@@ -136,7 +136,7 @@ macro_rules! alike {
         }
 
         #[test]
-        fn what_must_not_be_is_told_and_changes_nothing() {
+        fn forbidden_calls_fail_without_effect() {
             let (_place, (mut dispatcher, mut writer, mut readers)) = new(BOTH);
             let mut lower = readers.next().unwrap();
             assert_eq!(dispatcher.activate_reader(2, 5), Err(NotActivated::NoSuchReader));
@@ -519,7 +519,7 @@ fn errors_say_what_is_wrong() {
 }
 
 #[test]
-fn who_is_in_the_way_is_told() {
+fn the_dispatcher_names_the_job_that_holds_the_buffer() {
     let one = Shape { lower: 2, higher: 0, buffers: 2 };
     let place = Place::new(dbp::bytes::<[u64; 3]>(one).unwrap());
     let (mut dispatcher, mut writer, readers) = dbp::group::<[u64; 3]>(place.memory(), one).unwrap();

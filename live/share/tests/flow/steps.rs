@@ -162,7 +162,7 @@ fn steps_are_as_documented() {
 }
 
 #[test]
-fn who_is_in_the_way_takes() {
+fn steps_to_find_the_holder() {
     let shape = Shape::several_processors(2, 1);
     let mut memory = lines(dbp::bytes::<u64>(shape));
     let (mut dispatcher, mut writer, readers) = dbp::group::<u64>(Memory::new(&mut memory), shape).unwrap();

@@ -20,7 +20,7 @@ const ATTACH_STEPS: u64 = 2 * 62 + 4;
 
 /// What readers must read.
 #[derive(Default)]
-struct Told {
+struct Expected {
     /// The last job of the writer that was activated.
     activated: Cell<u64>,
     /// Its last job that was completed.
@@ -31,7 +31,7 @@ struct Told {
     reads: [Cell<Option<u64>>; 2],
 }
 
-impl Told {
+impl Expected {
     fn activate_writer(&self, result: Result<u64, NotActivated>, alone: bool, was_running: bool) {
         match result {
             Ok(job) => {
@@ -74,7 +74,7 @@ macro_rules! flow {
             writer: RefCell<Option<$protocol::Writer<'static, Value>>>,
             readers: [RefCell<Option<$protocol::Reader<'static, Value>>>; 2],
             now_ns: Cell<u64>,
-            reported: Told,
+            reported: Expected,
             /// After the ends, so that it is dropped after them.
             ground: Ground,
         }
@@ -96,7 +96,7 @@ macro_rules! flow {
                 writer: RefCell::new(Some(writer)),
                 readers,
                 now_ns: Cell::new(0),
-                reported: Told::default(),
+                reported: Expected::default(),
                 ground,
             })
         }

@@ -139,7 +139,7 @@ impl<const N: usize, Q: Queue<N>> Object<N, Q> {
         let mut policy = self.policy.borrow_mut();
         if self.ground.is_honest() {
             order.judge::<N, Q>(got, complete, CAPACITY, || self.pushed.get());
-            assert!(!alone || got != Got::Told, "{}: nobody writes", Q::NAME);
+            assert!(!alone || got != Got::Unavailable, "{}: nobody writes", Q::NAME);
             match (&mut *policy, got) {
                 (Some(policy), Got::Value((value, lost))) if alone => {
                     assert_eq!(Some((number(&value), lost)), policy.pop(), "{}", Q::NAME);
@@ -163,7 +163,7 @@ impl<const N: usize, Q: Queue<N>> Object<N, Q> {
         assert!(popped <= 2 * CAPACITY_WORDS, "{}: {popped} popped, and nothing written", Q::NAME);
         self.popped.set((popped, self.ground.spoils()));
         if Q::NAME == "QrtR" {
-            self.judge_pop(matches!(got, Got::Value(_)), got == Got::Told, still, tail);
+            self.judge_pop(matches!(got, Got::Value(_)), got == Got::Unavailable, still, tail);
         }
         self.reader.replace(Some((reader, order)));
     }

@@ -104,7 +104,7 @@ impl<const N: usize, S: State<N>> Object<N, S> {
                 assert!(!self.refused.borrow().contains(&n), "{}: {n} was refused", S::NAME);
                 self.newest.set(self.newest.get().max(n));
             }
-            assert!(!alone || got != Got::Told, "{}: nobody writes", S::NAME);
+            assert!(!alone || got != Got::Unavailable, "{}: nobody writes", S::NAME);
         } else {
             self.judge_spoilt(got, alone, still);
         }

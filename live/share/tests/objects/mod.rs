@@ -93,7 +93,7 @@ pub(crate) enum Got<V> {
     /// Nothing has been written yet, or nothing waits.
     Nothing,
     /// The operation reported that the reader cannot get the value: it was overtaken, or the memory is corrupt.
-    Told,
+    Unavailable,
 }
 
 /// A protocol of the newest value, for values of `N` words.

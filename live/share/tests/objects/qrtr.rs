@@ -39,7 +39,7 @@ impl<const N: usize> Queue<N> for Qrtr {
         match reader.pop() {
             Ok(Some(value)) => Got::Value((value, 0)),
             Ok(None) => Got::Nothing,
-            Err(qrtr::Corrupt) => Got::Told,
+            Err(qrtr::Corrupt) => Got::Unavailable,
         }
     }
 }

@@ -44,7 +44,7 @@ impl<const N: usize> State<N> for Sdrtw {
         match reader.try_read() {
             Ok(Some(sample)) => Got::Value(sample.value),
             Ok(None) => Got::Nothing,
-            Err(sdrtw::Retry) => Got::Told,
+            Err(sdrtw::Retry) => Got::Unavailable,
         }
     }
 }

@@ -301,7 +301,7 @@ fn successors_go_on() {
 
 /// The successor of a reader that died between its copy and the store of its head gets the value again.
 #[test]
-fn a_value_whose_reader_died_before_it_said_so_comes_again() {
+fn a_value_is_read_again_if_its_reader_died_before_the_acknowledgement() {
     let place = Place::new(qrtwc::bytes::<u64>(4, 0).unwrap());
     let head = place.memory().claim().word(128);
     let (mut writer, mut reader) = qrtwc::pair::<u64>(place.memory(), 4, 0).unwrap();
@@ -374,7 +374,7 @@ fn followers_see_every_value_and_take_none() {
 /// Any tail and head that a peer may leave: nothing outside of the memory is accessed, and the correct words are
 /// accepted again.
 #[test]
-fn what_the_other_side_says_is_bounded() {
+fn indices_of_the_other_side_are_bounded() {
     let lies = [0, 1, 5, 1 << 32, u64::MAX - 1, u64::MAX];
     fn check<P: Policy>(
         (mut writer, mut reader): (ring::Writer<'_, u64, P>, ring::Reader<'_, u64, P>),

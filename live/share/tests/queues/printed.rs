@@ -117,7 +117,7 @@ fn all_of<P: taut_share::queue::ring::Policy>(
 }
 
 #[test]
-fn the_printed_overwriting_queue_works_while_nobody_interferes() {
+fn the_printed_overwriting_queue_works_without_interference() {
     let mut printed = PrintedQrtwo::new(4);
     for n in 1..=9 {
         printed.enqueue(n);

@@ -50,7 +50,7 @@ fn sizes() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn layouts_that_do_not_fit_are_refused() {
     let small = |needed, given| Err(LayoutError::TooSmall { needed, given });
     let place = Place::new(256);
     assert_eq!(nbw_temporal::pair::<u64>(place.memory(), 3).map(drop), small(384, 256));
