@@ -370,7 +370,7 @@ fn sim_says_what_it_does_not_do() {
     let often = two_tasks("2ms").replace("\"5ms\"", "\"2ns\"").replace("2ms\", source", "1ns\", source");
     let answer = taut(folder(&often).path(), "sim");
     assert_eq!(answer.code, Some(2));
-    assert!(answer.err.contains("5000000000 of them of `fast`, every 2ns"), "{}", answer.err);
+    assert!(answer.err.contains("5000000000 of them of `fast`, one every 2ns"), "{}", answer.err);
     assert!(answer.err.contains("`--for 70ms`"), "{}", answer.err);
     // Tasks proven within a server are not left out silently.
     let served = two_tasks("2ms").replace("core = 0\npriority = 20\n", "server = \"share\"\n")

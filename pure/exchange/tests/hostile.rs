@@ -181,7 +181,7 @@ fn rows() {
         lost.contains("the wait of `task101` for `task100` is left out: too many wait in a row"),
         "{lost}"
     );
-    assert!(lost.contains("`task99` is released by `task98`"), "{lost}");
+    assert!(lost.contains("`task98` releases `task99`"), "{lost}");
 
     let servers = all(&|at| {
         format!(

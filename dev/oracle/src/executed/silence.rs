@@ -152,7 +152,7 @@ impl Jobs {
             }
             Occurrence::Recorded(Change::Spins, job) => self.spins = Some(job),
             Occurrence::Recorded(Change::Leaves, job) if self.open.contains(&job) => {
-                drop(self.away.insert(job))
+                self.away.insert(job);
             }
             _ => {}
         }

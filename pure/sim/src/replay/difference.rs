@@ -183,7 +183,7 @@ impl Difference {
             text.push('\n');
         }
         for (core, state) in self.cores.iter().enumerate() {
-            let runs = state.runs.map_or_else(|| "nobody".to_owned(), |runs| names.job(runs));
+            let runs = state.runs.map_or_else(|| "no job".to_owned(), |runs| names.job(runs));
             let list = |jobs: Vec<String>| if jobs.is_empty() { "-".to_owned() } else { jobs.join(", ") };
             let ready = list(state.ready.iter().map(|job| names.job(*job)).collect());
             let waits = state.waits.iter().map(|&(task, job, resource)| {
