@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use taut_model::ArrivalPattern;
 
 use taut_analysis::uni::fp::arbitrary;
-use taut_analysis::uni::fp::preemptive::{self, Subject, Task};
-use taut_analysis::uni::server::{Requests, Response, Server, deferrable, polling, sporadic};
+use taut_analysis::uni::fp::preemptive::{self, FpTask, Subject};
+use taut_analysis::uni::server::{Requests, ServerResponse, ServerSupply, deferrable, polling, sporadic};
 use taut_analysis::{Overflow, Verdict};
 use taut_model::{SchedulingPolicy, TaskSet};
 use taut_sim::ServerPolicy;
@@ -26,8 +26,8 @@ const RUNS: u64 = 6;
 const REQUESTS: u64 = 60;
 
 /// The task that a task of lower priority sees in the server's place.
-type Seen = fn(Server) -> Task;
-type Bound = fn(Server, Requests) -> Result<Verdict<Response>, Overflow>;
+type Seen = fn(ServerSupply) -> FpTask;
+type Bound = fn(ServerSupply, Requests) -> Result<Verdict<ServerResponse>, Overflow>;
 
 /// The servers: name, policy, analysis of requests, interference on lower tasks.
 const SERVERS: [(&str, ServerPolicy, Bound, Seen); 3] = [
@@ -61,7 +61,7 @@ pub(crate) fn one(
     let Some(Drawn { set, priority, asked, server: parameters }) = Drawn::from(&mut draw)? else {
         return Ok(());
     };
-    let Server { budget, period, .. } = parameters;
+    let ServerSupply { budget, period, .. } = parameters;
     for (name, policy, bound, interference) in SERVERS {
         let reported = |overflow: Overflow| overflow.to_string();
         let requests = bound(parameters, asked).map_err(reported)?.bound().map(|found| found.time);
@@ -108,7 +108,7 @@ struct Drawn {
     /// The server's; no task has it.
     priority: u32,
     asked: Requests,
-    server: Server,
+    server: ServerSupply,
 }
 
 impl Drawn {
@@ -130,7 +130,7 @@ impl Drawn {
         let asked =
             Requests { cost: us(cost), period: us(apart), jitter: us(jitter), deadline: Duration::MAX };
         // 3. The response time of the budget, analysed as a task's.
-        let own = Task {
+        let own = FpTask {
             cost: us(budget),
             period: us(period),
             jitter: Duration::ZERO,
@@ -140,35 +140,35 @@ impl Drawn {
         let found = preemptive::response(&subject, &above(&set, priority));
         let found = found.map_err(|overflow| overflow.to_string())?;
         let Some(response) = found.bound().map(|response| response.from_release) else { return Ok(None) };
-        let server = Server { budget: us(budget), period: us(period), response };
+        let server = ServerSupply { budget: us(budget), period: us(period), response };
         Ok(Some(Self { set, priority, asked, server }))
     }
 }
 
-fn subject(task: Task, deadline: Duration) -> Subject {
+fn subject(task: FpTask, deadline: Duration) -> Subject {
     Subject { task, deadline, blocking: Duration::ZERO, blocking_attained: true, preemptible: true }
 }
 
-fn task(set: &TaskSet, at: usize) -> Task {
+fn task(set: &TaskSet, at: usize) -> FpTask {
     let task = &set.tasks()[at];
-    Task { cost: set.cost(at), period: task.period, jitter: task.jitter, arrivals: ArrivalPattern::Driven }
+    FpTask { cost: set.cost(at), period: task.period, jitter: task.jitter, arrivals: ArrivalPattern::Driven }
 }
 
 /// The tasks that are more urgent than a level.
-fn above(set: &TaskSet, level: u32) -> Vec<Task> {
+fn above(set: &TaskSet, level: u32) -> Vec<FpTask> {
     let is_above = |at: &usize| set.tasks()[*at].priority > level;
     (0..set.tasks().len()).filter(is_above).map(|at| task(set, at)).collect()
 }
 
 /// The response times of all tasks. A task below the server also suffers the interference `seen`.
-fn of_tasks(set: &TaskSet, server: u32, seen: &[Task]) -> Result<Vec<Option<Duration>>, Overflow> {
+fn of_tasks(set: &TaskSet, server: u32, seen: &[FpTask]) -> Result<Vec<Option<Duration>>, Overflow> {
     let of_task = |at: usize| {
         let own = &set.tasks()[at];
         let others = (0..set.tasks().len())
             .filter(|&other| other != at && set.tasks()[other].priority >= own.priority)
             .map(|other| task(set, other));
         let server = seen.iter().filter(|_| own.priority < server).copied();
-        let higher: Vec<Task> = others.chain(server).collect();
+        let higher: Vec<FpTask> = others.chain(server).collect();
         let found = arbitrary::response(&subject(task(set, at), own.deadline), &higher)?;
         Ok(found.bound().map(|response| response.from_arrival))
     };

@@ -114,7 +114,7 @@ fn lines(sets: &[TaskSet]) -> Result<String, String> {
 
 /// Nanoseconds per analysis of six tasks.
 fn swept() -> Result<Vec<f64>, String> {
-    let task = |set: &TaskSet, at: usize, task: &SetTask| sweep::Task {
+    let task = |set: &TaskSet, at: usize, task: &SetTask| sweep::SweepTask {
         cost: set.cost(at),
         period: task.period,
         deadline: task.deadline,

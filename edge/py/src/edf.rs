@@ -5,9 +5,9 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use taut_analysis::uni::edf::demand::{self, Demand, Task, Window};
+use taut_analysis::uni::edf::demand::{self, Demand, DemandWindow, EdfTask};
 use taut_analysis::uni::edf::dfp::{self, Floors};
-use taut_analysis::uni::edf::response::{self, Blocker, Locks, Response};
+use taut_analysis::uni::edf::response::{self, Blocker, EdfResponse, Locks};
 use taut_analysis::uni::edf::srp::{self, Levels};
 
 use crate::answer::{Answer, answer};
@@ -31,18 +31,18 @@ pub(crate) type DemandRow = (u64, u32, Option<WindowRow>);
 /// From release, from arrival, blocking, the task and resource whose section blocks, before, candidates.
 pub(crate) type ResponseRow = (u64, u64, u64, Option<(usize, usize)>, u64, u32);
 
-fn task((cost, period, deadline, jitter): Row) -> Task {
-    Task { cost: time(cost), period: time(period), deadline: time(deadline), jitter: time(jitter) }
+fn task((cost, period, deadline, jitter): Row) -> EdfTask {
+    EdfTask { cost: time(cost), period: time(period), deadline: time(deadline), jitter: time(jitter) }
 }
 
 /// A demand as a row.
 pub(crate) fn demand_row(found: &Demand) -> DemandRow {
-    let window = |w: Window| (w.length.as_ns(), w.demand.as_ns(), w.blocking.as_ns(), w.blocked_by);
+    let window = |w: DemandWindow| (w.length.as_ns(), w.demand.as_ns(), w.blocking.as_ns(), w.blocked_by);
     (found.horizon.as_ns(), found.steps, found.short.map(window))
 }
 
 /// A response time as a row.
-pub(crate) fn response_row(found: &Response) -> ResponseRow {
+pub(crate) fn response_row(found: &EdfResponse) -> ResponseRow {
     (
         found.from_release.as_ns(),
         found.from_arrival.as_ns(),

@@ -6,9 +6,9 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use taut_analysis::chain::data_age::data_age;
-use taut_analysis::chain::end_to_end::{Channel, Hop, Reading, Task};
+use taut_analysis::chain::end_to_end::{ChainChannel, ChainTask, Hop, Reading};
 use taut_analysis::chain::reaction;
-use taut_analysis::queue::{self, Reader, Writer, overflow};
+use taut_analysis::queue::{self, SendingTask, TakingTask, overflow};
 use taut_model::ArrivalPattern;
 
 use crate::answer::{Answer, answer};
@@ -29,10 +29,10 @@ type WriterRow = (u64, u64, u32);
 /// T, R, values taken per job, whether the queue releases it.
 type ReaderRow = (u64, u64, u32, bool);
 
-fn ends((period, response, sends): WriterRow, row: ReaderRow) -> (Writer, Reader) {
-    let writer = Writer { period: time(period), response: time(response), sends };
+fn ends((period, response, sends): WriterRow, row: ReaderRow) -> (SendingTask, TakingTask) {
+    let writer = SendingTask { period: time(period), response: time(response), sends };
     let (period, response, takes, triggered) = row;
-    (writer, Reader { period: time(period), response: time(response), takes, triggered })
+    (writer, TakingTask { period: time(period), response: time(response), takes, triggered })
 }
 
 /// Values that can wait.
@@ -76,19 +76,19 @@ type TaskRow = (bool, u64, u64, u64);
 /// reader; the reader.
 type HopRow = (String, (u32, u32, bool), TaskRow);
 
-fn task((periodic, period, response, jitter): TaskRow) -> Task {
+fn task((periodic, period, response, jitter): TaskRow) -> ChainTask {
     let arrivals = if periodic { ArrivalPattern::Periodic } else { ArrivalPattern::Sporadic };
-    Task { arrivals, period: time(period), response: time(response), jitter: time(jitter) }
+    ChainTask { arrivals, period: time(period), response: time(response), jitter: time(jitter) }
 }
 
 fn hops(rows: Vec<HopRow>) -> PyResult<Vec<Hop>> {
     let hop = |(word, (sends, takes, triggered), reader): HopRow| {
         let channel = match word.as_str() {
-            "queue" => Channel::Queue { sends, takes, triggered },
-            "newest" => Channel::State(Reading::Newest),
-            "newest-below-writer" => Channel::State(Reading::NewestBelowWriter),
-            "preserved" => Channel::State(Reading::Preserved),
-            "preserved-delayed" => Channel::State(Reading::PreservedDelayed),
+            "queue" => ChainChannel::Queue { sends, takes, triggered },
+            "newest" => ChainChannel::State(Reading::Newest),
+            "newest-below-writer" => ChainChannel::State(Reading::NewestBelowWriter),
+            "preserved" => ChainChannel::State(Reading::Preserved),
+            "preserved-delayed" => ChainChannel::State(Reading::PreservedDelayed),
             other => return Err(PyValueError::new_err(format!("`{other}` is not a kind of channel"))),
         };
         Ok(Hop { channel, reader: task(reader) })

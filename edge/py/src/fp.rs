@@ -5,8 +5,8 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use taut_analysis::uni::fp::offsets::{self, Activity, Method, Position, Transaction};
-use taut_analysis::uni::fp::preemptive::{Subject, Task};
+use taut_analysis::uni::fp::offsets::{self, Activity, ActivityPosition, OffsetTheorem, Transaction};
+use taut_analysis::uni::fp::preemptive::{FpTask, Subject};
 use taut_analysis::uni::fp::{
     arbitrary, assignment, audsley, ceiling, limited_preemption, local_locks, non_preemptive, preemptive,
     sweep,
@@ -41,13 +41,13 @@ type Asked = (Row, u64, u64, bool, bool);
 /// R from release and from arrival, the job that attains it, the jobs of each interfering task, steps.
 type Found = (u64, u64, u64, Vec<u64>, u32);
 
-fn task((cost, period, jitter, release, offset): Row) -> Task {
+fn task((cost, period, jitter, release, offset): Row) -> FpTask {
     let arrivals = match release {
         0 => ArrivalPattern::Periodic,
         1 => ArrivalPattern::Phased(time(offset)),
         _ => ArrivalPattern::Driven,
     };
-    Task { cost: time(cost), period: time(period), jitter: time(jitter), arrivals }
+    FpTask { cost: time(cost), period: time(period), jitter: time(jitter), arrivals }
 }
 
 fn subject((row, deadline, blocking, blocking_attained, preemptible): Asked) -> Subject {
@@ -55,11 +55,11 @@ fn subject((row, deadline, blocking, blocking_attained, preemptible): Asked) -> 
     Subject { task: task(row), deadline, blocking, blocking_attained, preemptible }
 }
 
-fn of_window(r: arbitrary::Response) -> Found {
+fn of_window(r: arbitrary::WindowResponse) -> Found {
     (r.from_release.as_ns(), r.from_arrival.as_ns(), r.job, r.jobs, r.steps)
 }
 
-fn of_first_job(r: preemptive::Response) -> Found {
+fn of_first_job(r: preemptive::FpResponse) -> Found {
     (r.from_release.as_ns(), r.from_arrival.as_ns(), 1, r.jobs, r.steps)
 }
 
@@ -104,7 +104,7 @@ fn fp_burns94(py: Python<'_>, asked: Asked, higher: Vec<Row>, last: u64) -> PyRe
 fn fp_sweep(py: Python<'_>, tasks: Vec<(u64, u64, u64, u64, u64)>) -> PyResult<(Answer<usize>, Vec<u64>)> {
     let tasks: Vec<_> = tasks
         .into_iter()
-        .map(|(cost, period, deadline, jitter, blocking)| sweep::Task {
+        .map(|(cost, period, deadline, jitter, blocking)| sweep::SweepTask {
             cost: time(cost),
             period: time(period),
             deadline: time(deadline),
@@ -197,7 +197,7 @@ fn fp_local_locks(py: Python<'_>, set: &Bound<'_, Set>, core: usize) -> PyResult
     let set = &set.get().0;
     position("core", core, set.cores().len())?;
     let found = fits(py, || local_locks::responses(set, core))?;
-    let row = |found: local_locks::Found| {
+    let row = |found: local_locks::TaskResult| {
         let blocked = (found.blocking.of, found.blocking.time.as_ns());
         (found.task, blocked, found.higher, answer(found.verdict, of_window))
     };
@@ -225,12 +225,12 @@ fn transactions(rows: Vec<TransactionRow>) -> Vec<Transaction> {
     rows.into_iter().map(transaction).collect()
 }
 
-fn method(name: &str, limit: u64) -> PyResult<Method> {
+fn method(name: &str, limit: u64) -> PyResult<OffsetTheorem> {
     Ok(match name {
-        "holistic" => Method::Holistic,
-        "approximate" => Method::Approximate,
-        "slanted" => Method::Slanted,
-        "exact" => Method::Exact(limit),
+        "holistic" => OffsetTheorem::Holistic,
+        "approximate" => OffsetTheorem::Approximate,
+        "slanted" => OffsetTheorem::Slanted,
+        "exact" => OffsetTheorem::Exact(limit),
         _ => {
             return Err(PyValueError::new_err(format!(
                 "`{name}` is not one of holistic, approximate, slanted, exact"
@@ -250,7 +250,7 @@ fn fp_offsets(
     let (method, transactions) = (method(&by.0, by.1)?, transactions(rows));
     position("transaction", of.0, transactions.len())?;
     position("activity", of.1, transactions[of.0].activities.len())?;
-    let of = Position { transaction: of.0, activity: of.1 };
+    let of = ActivityPosition { transaction: of.0, activity: of.1 };
     let verdict = fits(py, || offsets::response(method, &transactions, of))?;
     Ok(answer(verdict, |found| (found.from_event.as_ns(), found.steps)))
 }

@@ -5,12 +5,12 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use taut_analysis::multi::fmlp07::Kind;
+use taut_analysis::multi::fmlp07::FmlpResource;
 use taut_analysis::multi::unsound::mixed_han14;
 use taut_analysis::multi::unsound::mpcp_lnr09_paper::{self, Claims};
 use taut_analysis::multi::{
-    Bounds, Guard, Guarded, Status, TaskBound, Terms, Witness, edf_msrp, fmlp_plus, fmlp07, mixed,
-    mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
+    Bounds, Contribution, Guard, GuardedSet, ResponseTerms, Status, TaskBound, edf_msrp, fmlp_plus, fmlp07,
+    mixed, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
 };
 use taut_analysis::{Assumption, Verdict, Why};
 
@@ -42,7 +42,7 @@ type TaskRow = (u64, u64, &'static str, TermsRow, WitnessesRow);
 /// One row per task, and the number of rounds.
 type BoundsRow = (Vec<TaskRow>, u32);
 
-fn terms(terms: &Terms) -> TermsRow {
+fn terms(terms: &ResponseTerms) -> TermsRow {
     (
         terms.own.as_ns(),
         terms.spin.as_ns(),
@@ -53,7 +53,7 @@ fn terms(terms: &Terms) -> TermsRow {
     )
 }
 
-fn witness(witness: &Witness) -> WitnessRow {
+fn witness(witness: &Contribution) -> WitnessRow {
     (witness.task, witness.resource, witness.time.as_ns())
 }
 
@@ -93,7 +93,7 @@ fn multi_bounds(py: Python<'_>, theorem: &str, set: &Bound<'_, Set>) -> PyResult
 fn multi_fmlp07(py: Python<'_>, set: &Bound<'_, Set>, long: Vec<bool>) -> PyResult<Answer<BoundsRow>> {
     let set = &set.get().0;
     same("resources", long.len(), set.resources().len())?;
-    let kind = |resource: usize| if long[resource] { Kind::Long } else { Kind::Short };
+    let kind = |resource: usize| if long[resource] { FmlpResource::Long } else { FmlpResource::Short };
     Ok(answer(fits(py, || fmlp07::response_times(set, kind))?, rows))
 }
 
@@ -115,11 +115,15 @@ pub(crate) fn guard(word: &str) -> PyResult<Guard> {
     })
 }
 
-fn guarded(py: Python<'_>, set: &Bound<'_, Set>, guards: &[String]) -> PyResult<Result<Guarded, Assumption>> {
+fn guarded(
+    py: Python<'_>,
+    set: &Bound<'_, Set>,
+    guards: &[String],
+) -> PyResult<Result<GuardedSet, Assumption>> {
     let set = &set.get().0;
     same("resources", guards.len(), set.resources().len())?;
     let guards = guards.iter().map(|word| guard(word)).collect::<PyResult<Vec<_>>>()?;
-    Ok(fits(py, || Guarded::new(set))?.map(|mut guarded| {
+    Ok(fits(py, || GuardedSet::new(set))?.map(|mut guarded| {
         guards.iter().enumerate().for_each(|(resource, guard)| guarded.guard(resource, *guard));
         guarded
     }))
@@ -157,7 +161,7 @@ fn multi_claims(
     // No verdict follows from claims: they are returned as "not shown".
     Ok(match claims {
         Claims::Unsound(claims) => {
-            let row = |claim: &mpcp_lnr09_paper::Claim| {
+            let row = |claim: &mpcp_lnr09_paper::ClaimedBound| {
                 (claim.claimed.as_ns(), claim.claimed_to_fit, terms(&claim.terms))
             };
             let text = "the published equations are unsound: their claims prove nothing";
@@ -186,7 +190,7 @@ fn multi_blocking(
         _ => msrp_holistic::blocking(set, &windows),
     })?;
     let verdict = found.map_or_else(Verdict::NotApplicable, Verdict::Schedulable);
-    Ok(answer(verdict, |all: Vec<Terms>| all.iter().map(terms).collect()))
+    Ok(answer(verdict, |all: Vec<ResponseTerms>| all.iter().map(terms).collect()))
 }
 
 /// All cores under EDF.

@@ -5,7 +5,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use taut_analysis::uni::server::{Requests, Response, Server, deferrable, polling, sporadic};
+use taut_analysis::uni::server::{Requests, ServerResponse, ServerSupply, deferrable, polling, sporadic};
 use taut_analysis::uni::utilisation::{Utilisation, hyperbolic, liu_layland};
 use taut_time::Duration;
 
@@ -24,8 +24,8 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Budget, period, response.
 type ServerRow = (u64, u64, u64);
 
-fn server((budget, period, response): ServerRow) -> Server {
-    Server { budget: time(budget), period: time(period), response: time(response) }
+fn server((budget, period, response): ServerRow) -> ServerSupply {
+    ServerSupply { budget: time(budget), period: time(period), response: time(response) }
 }
 
 /// Requests (C, T, J, D) to a server of a kind: R, which request attains it, periods of the server.
@@ -45,7 +45,7 @@ fn server_response(
         "deferrable" => deferrable::response(server, requests),
         _ => sporadic::response(server, requests),
     })?;
-    Ok(answer(verdict, |found: Response| (found.time.as_ns(), found.request, found.budgets)))
+    Ok(answer(verdict, |found: ServerResponse| (found.time.as_ns(), found.request, found.budgets)))
 }
 
 /// The task, as C, T, J, that stands for a server where it interferes.

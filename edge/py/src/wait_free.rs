@@ -66,8 +66,8 @@ fn buffers_presence(readers: u64) -> PyResult<u64> {
 /// A writer: T, and the longest time from an arrival to the end of its write.
 type WriterRow = (u64, u64);
 
-fn writer((period, within): WriterRow) -> writes_during_read::Writer {
-    writes_during_read::Writer { period: time(period), within: time(within) }
+fn writer((period, within): WriterRow) -> writes_during_read::WriterTiming {
+    writes_during_read::WriterTiming { period: time(period), within: time(within) }
 }
 
 /// Buffers by how long values are used; `ignoring` the writer's response is unsound.
@@ -112,11 +112,16 @@ fn buffers_instances(
     readers: Vec<(u64, u64)>,
     above: bool,
 ) -> PyResult<(Answer<u64>, Answer<u64>)> {
-    let reader =
-        |(period, response)| reader_instances::Reader { period: time(period), response: time(response) };
+    let reader = |(period, response)| reader_instances::ReaderTiming {
+        period: time(period),
+        response: time(response),
+    };
     let readers: Vec<_> = readers.into_iter().map(reader).collect();
-    let place =
-        if above { reader_instances::Place::WriterAboveOnOneCore } else { reader_instances::Place::Any };
+    let place = if above {
+        reader_instances::WriterPlacement::WriterAboveOnOneCore
+    } else {
+        reader_instances::WriterPlacement::Any
+    };
     fits(py, || {
         let jobs = answer(reader_instances::instances(&readers)?, |count| count);
         Ok((jobs, answer(reader_instances::buffers(&readers, place)?, |count| count)))
@@ -133,8 +138,8 @@ fn buffers_smallest(
     readers: Vec<(u64, u64, u64)>,
     row: WriterRow,
 ) -> PyResult<Answer<SizesRow>> {
-    let reader = |(period, response, used)| smallest::Reader {
-        jobs: reader_instances::Reader { period: time(period), response: time(response) },
+    let reader = |(period, response, used)| smallest::ReaderUse {
+        jobs: reader_instances::ReaderTiming { period: time(period), response: time(response) },
         used_for: time(used),
     };
     let (readers, writer) = (readers.into_iter().map(reader).collect::<Vec<_>>(), writer(row));
@@ -155,8 +160,8 @@ fn buffers_flow(
     readers: Vec<(u64, u64, u64, bool)>,
 ) -> PyResult<Answer<u64>> {
     let (period, response, jitter) = row;
-    let writer = flow::Writer { period: time(period), response: time(response), jitter: time(jitter) };
-    let reader = |(period, response, from, above)| flow::Reader {
+    let writer = flow::FlowWriter { period: time(period), response: time(response), jitter: time(jitter) };
+    let reader = |(period, response, from, above)| flow::FlowReader {
         period: time(period),
         response: time(response),
         from_activation: time(from),
@@ -204,8 +209,8 @@ fn attempt((shortest, longest): (u64, u64)) -> retries::Attempt {
 /// T, R, J, and the duration of a write.
 type RetriesWriterRow = (u64, u64, u64, u64);
 
-fn retries_writer((period, response, jitter, write): RetriesWriterRow) -> retries::Writer {
-    retries::Writer {
+fn retries_writer((period, response, jitter, write): RetriesWriterRow) -> retries::OvertakingWriter {
+    retries::OvertakingWriter {
         period: time(period),
         response: time(response),
         jitter: time(jitter),

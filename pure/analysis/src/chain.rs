@@ -36,14 +36,14 @@ pub mod reaction;
 
 use taut_time::Duration;
 
-use crate::queue::{self, Reader, Writer};
+use crate::queue::{self, SendingTask, TakingTask};
 use crate::{Assumption, Overflow, Verdict};
 
 /// A channel of a chain, with its writer and its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
+pub enum ChainLink {
     /// Every value, in order.
-    Queue(Writer, Reader),
+    Queue(SendingTask, TakingTask),
     /// The latest value.
     State {
         /// T: the writer's period; if the writer takes its input from a queue, the T of the task that fills the
@@ -58,7 +58,7 @@ pub enum Link {
 
 /// What one link adds to the age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct AgeStep {
     /// W: the wait in the channel.
     pub wait: Duration,
     /// R: the response time of the reader.
@@ -71,30 +71,30 @@ pub struct Age {
     /// L.
     pub total: Duration,
     /// What each link adds, in order; with the first task's response they sum to L.
-    pub steps: Vec<Step>,
+    pub steps: Vec<AgeStep>,
 }
 
 /// Bounds the age of data behind `links`, after a first task with response time `first`.
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn age(first: Duration, links: &[Link]) -> Result<Verdict<Age>, Overflow> {
+pub fn age(first: Duration, links: &[ChainLink]) -> Result<Verdict<Age>, Overflow> {
     let mut total = first;
     let mut steps = Vec::with_capacity(links.len());
     for link in links {
         let (wait, response) = match link {
-            Link::Queue(writer, reader) => (queue::wait(writer, reader)?, reader.response),
-            Link::State { periodic: false, .. } => {
+            ChainLink::Queue(writer, reader) => (queue::wait(writer, reader)?, reader.response),
+            ChainLink::State { periodic: false, .. } => {
                 return Ok(Verdict::NotApplicable(Assumption::PeriodicWriter));
             }
-            Link::State { period, response, .. } => (Verdict::Schedulable(*period), *response),
+            ChainLink::State { period, response, .. } => (Verdict::Schedulable(*period), *response),
         };
         let wait = match wait {
             Verdict::Schedulable(wait) => wait,
             other => return Ok(other.map(|_| Age { total, steps })),
         };
         total = total.checked_add(wait).and_then(|t| t.checked_add(response)).ok_or(Overflow)?;
-        steps.push(Step { wait, response });
+        steps.push(AgeStep { wait, response });
     }
     Ok(Verdict::Schedulable(Age { total, steps }))
 }

@@ -44,10 +44,10 @@ pub struct CoreTask {
 /// | back to back z | J'' = J' + z for a task that interferes, J' for the task under analysis |
 /// | probe | a task, C = [`probe::COST`], T = [`probe::PERIOD`], above all others |
 #[derive(Clone, Debug)]
-pub struct Core {
+pub struct AnalysedCore {
     tasks: Vec<CoreTask>,
     /// The same tasks with overheads charged; the probe is last.
-    charged: Vec<preemptive::Task>,
+    charged: Vec<preemptive::FpTask>,
     charges: Charges,
 }
 
@@ -101,7 +101,7 @@ pub struct Bound {
     pub terms: Vec<Term>,
 }
 
-impl Core {
+impl AnalysedCore {
     /// Charges the overheads to the tasks and adds the probe.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl Core {
         let charges = Charges::of(&overheads);
         let charge = |cost: Duration, period, jitter: Duration, arrivals| {
             let (cost, jitter) = (charges.job(cost)?, charges.released(jitter)?);
-            Ok(preemptive::Task { cost, period, jitter, arrivals })
+            Ok(preemptive::FpTask { cost, period, jitter, arrivals })
         };
         let mut charged = tasks
             .iter()
@@ -129,7 +129,7 @@ impl Core {
     }
 
     /// The same tasks with overheads charged; the probe is last.
-    pub fn charged(&self) -> &[preemptive::Task] {
+    pub fn charged(&self) -> &[preemptive::FpTask] {
         &self.charged
     }
 
@@ -147,7 +147,7 @@ impl Core {
         Utilisation::of(self.charged.iter().map(|task| (task.cost, task.period)))
     }
 
-    /// Whether U ≤ 1 of all tasks and the probe, context switches included; faster than [`Core::utilisation`].
+    /// Whether U ≤ 1 of all tasks and the probe, context switches included; faster than [`AnalysedCore::utilisation`].
     pub fn fits(&self) -> bool {
         Utilisation::fit(self.charged.iter().map(|task| (task.cost, task.period))).unwrap_or(false)
     }
@@ -184,12 +184,12 @@ impl Core {
         &self,
         task: usize,
         higher: &[usize],
-        section: blocking::Section,
-        verdict: &Verdict<arbitrary::Response>,
+        section: blocking::LongestSection,
+        verdict: &Verdict<arbitrary::WindowResponse>,
     ) -> Result<Verdict<Bound>, Overflow> {
         let terms = match verdict {
             Verdict::Schedulable(r) | Verdict::Unschedulable(r) | Verdict::NotShown(Why::Passes(r)) => {
-                let first = preemptive::Response {
+                let first = preemptive::FpResponse {
                     from_release: r.from_release,
                     from_arrival: r.from_arrival,
                     jobs: if r.job == 1 { r.jobs.clone() } else { Vec::new() },
@@ -214,7 +214,7 @@ impl Core {
     }
 
     /// Whether all tasks are shown to keep their deadlines. Stops at the first task that is not. Faster than a call of
-    /// [`Core::response`] for each task.
+    /// [`AnalysedCore::response`] for each task.
     pub fn holds(&self) -> bool {
         // The least urgent task first: it suffers the most interference, so if any task is late, this one usually is.
         let least = (0..self.tasks.len()).min_by_key(|&task| self.tasks[task].priority);
@@ -261,7 +261,7 @@ impl Core {
     /// Whether the test is exact for a task: then a bound past its deadline means that the task misses it in some run.
     ///
     /// # Errors
-    /// [`Overflow`] as for [`Core::response`].
+    /// [`Overflow`] as for [`AnalysedCore::response`].
     pub fn is_exact(&self, task: usize) -> Result<bool, Overflow> {
         let higher: Vec<usize> = self.higher(task).collect();
         let (subject, _, above) = self.question(task, &higher)?;
@@ -285,7 +285,7 @@ impl Core {
         &self,
         task: usize,
         higher: &[usize],
-    ) -> Result<(preemptive::Subject, blocking::Section, Vec<preemptive::Task>), Overflow> {
+    ) -> Result<(preemptive::Subject, blocking::LongestSection, Vec<preemptive::FpTask>), Overflow> {
         let mut below = vec![true; self.tasks.len()];
         higher.iter().chain([&task]).for_each(|&j| below[j] = false);
         let others = self.tasks.iter().enumerate().filter(|&(j, _)| below[j]);
@@ -297,7 +297,7 @@ impl Core {
         let untied = higher.iter().all(|&j| self.tasks[j].priority > self.tasks[task].priority);
         let late = self.charges.released(self.tasks[task].jitter)?;
         let subject = preemptive::Subject {
-            task: preemptive::Task { jitter: late, ..self.charged[task] },
+            task: preemptive::FpTask { jitter: late, ..self.charged[task] },
             deadline: self.tasks[task].deadline,
             blocking,
             blocking_attained: untied && section.of.is_none_or(free),
@@ -312,8 +312,8 @@ impl Core {
         &self,
         task: usize,
         higher: &[usize],
-        section: blocking::Section,
-        response: &preemptive::Response,
+        section: blocking::LongestSection,
+        response: &preemptive::FpResponse,
     ) -> Result<Vec<Term>, Overflow> {
         let own = &self.tasks[task];
         let mut terms = vec![Term { kind: BoundTerm::Own, count: None, time: own.cost }];

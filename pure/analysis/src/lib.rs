@@ -41,7 +41,8 @@
 //! | [`wait_free`] | buffers, retries | see there |
 //! | [`waiting`] | waiting in buffers: a bound, and means | sufficient; means |
 //!
-//! [`overheads`] charges what the machine adds. [`Core`] is one core with these charges, and names every term of a bound.
+//! [`overheads`] charges what the machine adds. [`AnalysedCore`] is one core with these charges, and names every term
+//! of a bound.
 #![forbid(unsafe_code)]
 
 pub mod chain;
@@ -61,5 +62,5 @@ pub mod wait_free;
 pub mod waiting;
 mod wide;
 
-pub use crate::core::{Bound, BoundTerm, Core, CoreTask, Term};
+pub use crate::core::{AnalysedCore, Bound, BoundTerm, CoreTask, Term};
 pub use verdict::{Assumption, Overflow, Verdict, Why};

@@ -52,7 +52,7 @@ use crate::{Assumption, Overflow, Verdict, Why};
 
 /// The writing task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Writer {
+pub struct SendingTask {
     /// T_w.
     pub period: Duration,
     /// R_w, from arrival.
@@ -63,7 +63,7 @@ pub struct Writer {
 
 /// The reading task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reader {
+pub struct TakingTask {
     /// T_r: its period, or the least time between two of its arrivals.
     pub period: Duration,
     /// R_r, from arrival.
@@ -78,7 +78,7 @@ pub struct Reader {
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn capacity(writer: &Writer, reader: &Reader) -> Result<Verdict<u64>, Overflow> {
+pub fn capacity(writer: &SendingTask, reader: &TakingTask) -> Result<Verdict<u64>, Overflow> {
     check(writer, reader, || {
         let q = Figures::of(writer, reader);
         let alive = (q.rw + q.wait() + q.rr) / q.tw + 1;
@@ -92,7 +92,7 @@ pub fn capacity(writer: &Writer, reader: &Reader) -> Result<Verdict<u64>, Overfl
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn wait(writer: &Writer, reader: &Reader) -> Result<Verdict<Duration>, Overflow> {
+pub fn wait(writer: &SendingTask, reader: &TakingTask) -> Result<Verdict<Duration>, Overflow> {
     check(writer, reader, || duration(Figures::of(writer, reader).wait()))
 }
 
@@ -100,7 +100,7 @@ pub fn wait(writer: &Writer, reader: &Reader) -> Result<Verdict<Duration>, Overf
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn latency(writer: &Writer, reader: &Reader) -> Result<Verdict<Duration>, Overflow> {
+pub fn latency(writer: &SendingTask, reader: &TakingTask) -> Result<Verdict<Duration>, Overflow> {
     check(writer, reader, || {
         let q = Figures::of(writer, reader);
         // m · T_w − n · T_r ≥ 0 by the rate; rounded down, since it is subtracted.
@@ -127,7 +127,7 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(writer: &Writer, reader: &Reader) -> Self {
+    fn of(writer: &SendingTask, reader: &TakingTask) -> Self {
         Self {
             tw: writer.period.as_ns().into(),
             rw: writer.response.as_ns().into(),
@@ -174,8 +174,8 @@ fn backlog(q: &Figures, otherwise: u128) -> u128 {
 }
 
 fn check<B>(
-    writer: &Writer,
-    reader: &Reader,
+    writer: &SendingTask,
+    reader: &TakingTask,
     bound: impl FnOnce() -> Result<B, Overflow>,
 ) -> Result<Verdict<B>, Overflow> {
     if writer.period.is_zero() || reader.period.is_zero() {

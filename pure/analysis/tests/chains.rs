@@ -11,9 +11,9 @@ mod simulator;
 
 use draw::Draw;
 use taut_analysis::chain::data_age::data_age;
-use taut_analysis::chain::end_to_end::{Channel, Hop, Reading, Task};
+use taut_analysis::chain::end_to_end::{ChainChannel, ChainTask, Hop, Reading};
 use taut_analysis::chain::reaction::{davare07, reaction};
-use taut_analysis::chain::{Link, age};
+use taut_analysis::chain::{ChainLink, age};
 use taut_analysis::{Assumption, Verdict};
 use taut_time::Duration;
 
@@ -173,8 +173,8 @@ fn run(tasks: &[Simulated], end: u64, lazy: u64, draw: &mut Draw) -> Seen {
     seen
 }
 
-fn analysed(tasks: &[Simulated], responses: &[u64]) -> (Task, Vec<Hop>) {
-    let task = |i: usize| Task {
+fn analysed(tasks: &[Simulated], responses: &[u64]) -> (ChainTask, Vec<Hop>) {
+    let task = |i: usize| ChainTask {
         arrivals: match tasks[i].input {
             Input::Queue { triggered: true } if i > 0 => ArrivalPattern::Sporadic,
             _ => ArrivalPattern::Periodic,
@@ -187,11 +187,11 @@ fn analysed(tasks: &[Simulated], responses: &[u64]) -> (Task, Vec<Hop>) {
         let (writer, reader) = (tasks[i - 1], tasks[i]);
         let above = writer.core == reader.core && writer.priority > reader.priority;
         let channel = match reader.input {
-            Input::Newest if above => Channel::State(Reading::NewestBelowWriter),
-            Input::Newest => Channel::State(Reading::Newest),
-            Input::Preserved => Channel::State(Reading::Preserved),
-            Input::Delayed => Channel::State(Reading::PreservedDelayed),
-            Input::Queue { triggered } => Channel::Queue { sends: 1, takes: 1, triggered },
+            Input::Newest if above => ChainChannel::State(Reading::NewestBelowWriter),
+            Input::Newest => ChainChannel::State(Reading::Newest),
+            Input::Preserved => ChainChannel::State(Reading::Preserved),
+            Input::Delayed => ChainChannel::State(Reading::PreservedDelayed),
+            Input::Queue { triggered } => ChainChannel::Queue { sends: 1, takes: 1, triggered },
         };
         Hop { channel, reader: task(i) }
     };
@@ -316,13 +316,13 @@ fn two_tasks_at_all_offsets() {
     }
 }
 
-fn periodic(period: u64, response: u64, jitter: u64) -> Task {
+fn periodic(period: u64, response: u64, jitter: u64) -> ChainTask {
     let [period, response, jitter] = [period, response, jitter].map(ns);
-    Task { arrivals: ArrivalPattern::Periodic, period, response, jitter }
+    ChainTask { arrivals: ArrivalPattern::Periodic, period, response, jitter }
 }
 
-fn state(reading: Reading, reader: Task) -> Hop {
-    Hop { channel: Channel::State(reading), reader }
+fn state(reading: Reading, reader: ChainTask) -> Hop {
+    Hop { channel: ChainChannel::State(reading), reader }
 }
 
 const READINGS: [Reading; 4] =
@@ -336,7 +336,7 @@ fn davare07_is_all_newest() {
     let found = reaction(&tasks[0], &hops).expect("small");
     assert_eq!(found.bound().map(|bound| bound.total), davare07(&tasks).ok());
     assert_eq!(davare07(&tasks), Ok(ns(10 + 4 + 25 + 9 + 8 + 8)));
-    let link = |writer: Task, reader: Task| Link::State {
+    let link = |writer: ChainTask, reader: ChainTask| ChainLink::State {
         period: writer.period,
         periodic: true,
         response: reader.response,
@@ -379,18 +379,19 @@ fn by_hand() {
     assert_eq!(total(Reading::Preserved), (10 + 2 + 4 + 3, 10 + 2 + 3));
     assert_eq!(total(Reading::PreservedDelayed), (10 + 10 + 2 + 4 + 3, 20 + 2 + 3));
     // A queue gives every value to a task that it releases: the only sampling is that of the first task.
-    let receiver = Task { arrivals: ArrivalPattern::Sporadic, ..last };
-    let queue = Hop { channel: Channel::Queue { sends: 1, takes: 1, triggered: true }, reader: receiver };
+    let receiver = ChainTask { arrivals: ArrivalPattern::Sporadic, ..last };
+    let queue =
+        Hop { channel: ChainChannel::Queue { sends: 1, takes: 1, triggered: true }, reader: receiver };
     assert_eq!(reaction(&first, &[queue]).expect("small").bound().expect("applies").total, ns(10 + 7 + 3));
     // Released by the event itself.
-    let event = Task { arrivals: ArrivalPattern::Sporadic, ..first };
+    let event = ChainTask { arrivals: ArrivalPattern::Sporadic, ..first };
     assert_eq!(reaction(&event, &[queue]).expect("small").bound().expect("applies").total, ns(7 + 3));
     // The output stays until the first task's next job gets through.
     let ages = data_age(&first, &[queue]).expect("small");
     assert_eq!(ages.bound().expect("applies").until_replaced, Some(ns(7 + 3 + 10)));
     assert_eq!(data_age(&event, &[queue]).expect("small").bound().expect("applies").until_replaced, None);
     // A state behind the queue keeps its value for as long, however often its writer runs.
-    let often = Hop { channel: Channel::Queue { sends: 1, takes: 1, triggered: false }, reader: last };
+    let often = Hop { channel: ChainChannel::Queue { sends: 1, takes: 1, triggered: false }, reader: last };
     let ages = data_age(&first, &[often, state(Reading::Newest, last)]).expect("small");
     assert_eq!(ages.bound().expect("applies").until_output, ns((7 + 4) + (10 + 3) + 3));
 }
@@ -398,10 +399,10 @@ fn by_hand() {
 #[test]
 fn what_is_not_said() {
     let (first, last) = (periodic(10, 7, 2), periodic(4, 3, 0));
-    let sporadic = |task: Task| Task { arrivals: ArrivalPattern::Sporadic, ..task };
-    let queue = Hop { channel: Channel::Queue { sends: 1, takes: 1, triggered: false }, reader: last };
+    let sporadic = |task: ChainTask| ChainTask { arrivals: ArrivalPattern::Sporadic, ..task };
+    let queue = Hop { channel: ChainChannel::Queue { sends: 1, takes: 1, triggered: false }, reader: last };
     let newest = state(Reading::Newest, last);
-    let why = |first: &Task, hops: &[Hop]| {
+    let why = |first: &ChainTask, hops: &[Hop]| {
         let reason = |is: Option<Assumption>| is;
         let reacts = match reaction(first, hops).expect("small") {
             Verdict::NotApplicable(assumption) => Some(assumption),
@@ -423,7 +424,7 @@ fn what_is_not_said() {
     assert_eq!(why(&sporadic(first), &[queue, newest]), (None, Some(Assumption::PeriodicWriter)));
     assert_eq!(why(&first, &[queue, newest]), (None, None));
     let triggered =
-        Hop { channel: Channel::Queue { sends: 1, takes: 1, triggered: true }, reader: sporadic(last) };
+        Hop { channel: ChainChannel::Queue { sends: 1, takes: 1, triggered: true }, reader: sporadic(last) };
     let behind = [triggered, state(Reading::PreservedDelayed, last)];
     assert_eq!(why(&first, &behind), (Some(Assumption::PeriodicWriter), Some(Assumption::PeriodicWriter)));
     let delayed = [state(Reading::PreservedDelayed, last)];
@@ -431,7 +432,7 @@ fn what_is_not_said() {
         why(&sporadic(first), &delayed),
         (Some(Assumption::PeriodicWriter), Some(Assumption::PeriodicWriter))
     );
-    let endless = Task { response: Duration::MAX, ..first };
+    let endless = ChainTask { response: Duration::MAX, ..first };
     assert!(reaction(&endless, &[newest]).is_err() && data_age(&endless, &[newest]).is_err());
     assert!(davare07(&[endless]).is_err());
 }

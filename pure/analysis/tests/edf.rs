@@ -5,7 +5,7 @@
 
 use proptest::prelude::*;
 use taut_analysis::multi::{edf_msrp, msrp_gai01};
-use taut_analysis::uni::edf::demand::{Demand, Task, demand};
+use taut_analysis::uni::edf::demand::{Demand, EdfTask, demand};
 use taut_analysis::uni::edf::{dfp, srp};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
 use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
@@ -16,8 +16,8 @@ fn ns(ns: u64) -> Duration {
 }
 
 /// (C, T, D, J).
-fn tasks(rows: &[(u64, u64, u64, u64)]) -> Vec<Task> {
-    let task = |&(c, t, d, j)| Task { cost: ns(c), period: ns(t), deadline: ns(d), jitter: ns(j) };
+fn tasks(rows: &[(u64, u64, u64, u64)]) -> Vec<EdfTask> {
+    let task = |&(c, t, d, j)| EdfTask { cost: ns(c), period: ns(t), deadline: ns(d), jitter: ns(j) };
     rows.iter().map(task).collect()
 }
 

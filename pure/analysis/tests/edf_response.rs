@@ -5,9 +5,9 @@
 //! rules for local resources with jitter.
 
 use proptest::prelude::*;
-use taut_analysis::uni::edf::demand::{Task, demand};
+use taut_analysis::uni::edf::demand::{EdfTask, demand};
 use taut_analysis::uni::edf::dfp::{self, Floors};
-use taut_analysis::uni::edf::response::{self, Blocker, Locks, Response, response};
+use taut_analysis::uni::edf::response::{self, Blocker, EdfResponse, Locks, response};
 use taut_analysis::uni::edf::srp::{self, Levels};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
 use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
@@ -20,8 +20,8 @@ fn ns(ns: u64) -> Duration {
 /// (C, T, D, J).
 type Row = (u64, u64, u64, u64);
 
-fn tasks(rows: &[Row]) -> Vec<Task> {
-    let task = |&(c, t, d, j): &Row| Task { cost: ns(c), period: ns(t), deadline: ns(d), jitter: ns(j) };
+fn tasks(rows: &[Row]) -> Vec<EdfTask> {
+    let task = |&(c, t, d, j): &Row| EdfTask { cost: ns(c), period: ns(t), deadline: ns(d), jitter: ns(j) };
     rows.iter().map(task).collect()
 }
 
@@ -295,7 +295,7 @@ fn check(lockers: &[Locker], guard: Guard, courses: &[Course]) -> Result<(), Tes
         Guard::Floors(floors) => (Locks::Dfp(floors), dfp::core_by(&set, 0, floors)),
     };
     let holds = verdict.expect("small").holds();
-    let all: Vec<Response> = value(response::core(&set, 0, locks)).unwrap_or_default();
+    let all: Vec<EdfResponse> = value(response::core(&set, 0, locks)).unwrap_or_default();
     for course in courses {
         let arrivals = |(locker, &(first, jobs)): (&Locker, &Stretch)| {
             // Jobs of a task are released in order.

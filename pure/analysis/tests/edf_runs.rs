@@ -6,7 +6,7 @@
 use taut_analysis::multi::edf_msrp;
 use taut_analysis::uni::edf::demand::Demand;
 use taut_analysis::uni::edf::dfp::Floors;
-use taut_analysis::uni::edf::response::{self, Locks, Response};
+use taut_analysis::uni::edf::response::{self, EdfResponse, Locks};
 use taut_analysis::uni::edf::srp::Levels;
 use taut_analysis::uni::edf::{dfp, srp};
 use taut_analysis::{Overflow, Verdict, Why};
@@ -78,9 +78,9 @@ impl Numbers {
 }
 
 /// Claims about a set: whether deadlines are kept, and response times, which also hold past deadlines.
-type Claims = (bool, Vec<Response>);
+type Claims = (bool, Vec<EdfResponse>);
 
-fn claims(responses: Result<Verdict<Vec<Response>>, Overflow>, holds: bool) -> Claims {
+fn claims(responses: Result<Verdict<Vec<EdfResponse>>, Overflow>, holds: bool) -> Claims {
     match responses.expect("small") {
         Verdict::Schedulable(all) | Verdict::Unschedulable(all) | Verdict::NotShown(Why::Passes(all)) => {
             (holds, all)
@@ -94,7 +94,7 @@ fn holds(verdict: Result<Verdict<Demand>, Overflow>) -> bool {
 }
 
 /// A run in which all that is open is random. Returns whether a deadline is missed.
-fn run(simulation: &mut Simulation, set: &TaskSet, all: &[Response], numbers: &mut Numbers) -> bool {
+fn run(simulation: &mut Simulation, set: &TaskSet, all: &[EdfResponse], numbers: &mut Numbers) -> bool {
     let jitters = [Jitter::Random, Jitter::First, Jitter::Full, Jitter::None];
     let placements =
         [Placement::Random, Placement::Random, Placement::Front, Placement::Back, Placement::Even];

@@ -10,8 +10,8 @@ mod simulator;
 use draw::Draw;
 use simulator::{Source, Task, run};
 use taut_analysis::Verdict;
-use taut_analysis::chain::{Link, age};
-use taut_analysis::queue::{Reader, Writer, capacity, latency, wait};
+use taut_analysis::chain::{ChainLink, age};
+use taut_analysis::queue::{SendingTask, TakingTask, capacity, latency, wait};
 use taut_time::Duration;
 
 fn ns(ticks: u64) -> Duration {
@@ -40,10 +40,10 @@ impl Pair {
         Self { tw, rw: draw.pick(1, tw), n, tr, rr: draw.pick(1, tr), m, triggered: draw.chance(50) }
     }
 
-    fn ends(&self) -> (Writer, Reader) {
-        let writer = Writer { period: ns(self.tw), response: ns(self.rw), sends: self.n as u32 };
+    fn ends(&self) -> (SendingTask, TakingTask) {
+        let writer = SendingTask { period: ns(self.tw), response: ns(self.rw), sends: self.n as u32 };
         let (period, response) = (ns(self.tr), ns(self.rr));
-        (writer, Reader { period, response, takes: self.m as u32, triggered: self.triggered })
+        (writer, TakingTask { period, response, takes: self.m as u32, triggered: self.triggered })
     }
 
     /// A random run: jobs take anything from a tick to all of their time.
@@ -122,7 +122,7 @@ fn some_run_fills_the_queue() {
 #[test]
 fn figures_by_hand() {
     let pair = |tw, rw, n, tr, rr, m, triggered| Pair { tw, rw, n, tr, rr, m, triggered }.ends();
-    let all = |(w, r): (Writer, Reader)| {
+    let all = |(w, r): (SendingTask, TakingTask)| {
         let bound = |v: Verdict<Duration>| v.bound().map(|d| d.as_ns());
         let values = capacity(&w, &r).unwrap().bound().copied();
         (values, bound(wait(&w, &r).unwrap()), bound(latency(&w, &r).unwrap()))
@@ -143,11 +143,11 @@ fn figures_by_hand() {
 
 #[test]
 fn a_huge_count_takes_the_other_bound() {
-    let writer = Writer { period: ns(1), response: ns(1), sends: 1 };
-    let reader = Reader { period: ns(4_000_000_000), response: ns(1), takes: u32::MAX, triggered: false };
+    let writer = SendingTask { period: ns(1), response: ns(1), sends: 1 };
+    let reader = TakingTask { period: ns(4_000_000_000), response: ns(1), takes: u32::MAX, triggered: false };
     // ⌊(1 + T_r + 1) / 1⌋ + 1
     assert_eq!(capacity(&writer, &reader).unwrap(), Verdict::Schedulable(4_000_000_003));
-    let endless = Writer { response: Duration::MAX, ..writer };
+    let endless = SendingTask { response: Duration::MAX, ..writer };
     assert_eq!(capacity(&endless, &reader), Err(taut_analysis::Overflow));
 }
 
@@ -164,17 +164,17 @@ fn no_run_makes_data_older() {
         let (tr, rr) = (first.tr, first.rr);
         let gap = second.tr.min(tr);
         let last_response = second.rr.min(gap);
-        let writer = Writer { period: ns(tw), response: ns(rw), sends: 1 };
-        let reader = |period, response, triggered| Reader {
+        let writer = SendingTask { period: ns(tw), response: ns(rw), sends: 1 };
+        let reader = |period, response, triggered| TakingTask {
             period: ns(period),
             response: ns(response),
             takes: 1,
             triggered,
         };
-        let middle = Writer { period: ns(tr), response: ns(rr), sends: 1 };
+        let middle = SendingTask { period: ns(tr), response: ns(rr), sends: 1 };
         let links = [
-            Link::Queue(writer, reader(tr, rr, first.triggered)),
-            Link::Queue(middle, reader(gap, last_response, second.triggered)),
+            ChainLink::Queue(writer, reader(tr, rr, first.triggered)),
+            ChainLink::Queue(middle, reader(gap, last_response, second.triggered)),
         ];
         let found = age(ns(rw), &links).unwrap();
         let bound = found.bound().expect("the rates fit");
@@ -210,7 +210,7 @@ fn no_run_makes_data_older() {
 #[test]
 fn a_state_ages_by_a_period() {
     let (tw, rw, rr) = (10, 4, 3);
-    let link = |periodic| Link::State { period: ns(tw), periodic, response: ns(rr) };
+    let link = |periodic| ChainLink::State { period: ns(tw), periodic, response: ns(rr) };
     let found = age(ns(rw), &[link(true)]).unwrap();
     // Read just before the next job's value is written, as late as it may be, by a job that then takes all of R_r.
     let oldest = (0..=rw).map(|next_written| tw + next_written + rr).max();

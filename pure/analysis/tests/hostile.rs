@@ -6,9 +6,9 @@
 use proptest::prelude::*;
 use taut_analysis::Verdict;
 use taut_analysis::chain::data_age::data_age;
-use taut_analysis::chain::end_to_end::{Channel, Hop, Reading, Task};
+use taut_analysis::chain::end_to_end::{ChainChannel, ChainTask, Hop, Reading};
 use taut_analysis::chain::reaction::{davare07, reaction};
-use taut_analysis::delivery::phases::{Level, Subject};
+use taut_analysis::delivery::phases::{DeliverySubject, PriorityLevel};
 use taut_analysis::delivery::{alarm, message, sensor};
 use taut_analysis::queue::{self, overflow};
 use taut_analysis::wait_free::buffers::{self, Claim};
@@ -34,8 +34,8 @@ fn time() -> impl Strategy<Value = Duration> {
     number().prop_map(Duration::from_ns)
 }
 
-fn task() -> impl Strategy<Value = Task> {
-    (any::<bool>(), time(), time(), time()).prop_map(|(periodic, period, response, jitter)| Task {
+fn task() -> impl Strategy<Value = ChainTask> {
+    (any::<bool>(), time(), time(), time()).prop_map(|(periodic, period, response, jitter)| ChainTask {
         arrivals: if periodic { ArrivalPattern::Periodic } else { ArrivalPattern::Sporadic },
         period,
         response,
@@ -44,16 +44,15 @@ fn task() -> impl Strategy<Value = Task> {
 }
 
 fn hop() -> impl Strategy<Value = Hop> {
-    let channel =
-        prop_oneof![
-            Just(Channel::State(Reading::Newest)),
-            Just(Channel::State(Reading::NewestBelowWriter)),
-            Just(Channel::State(Reading::Preserved)),
-            Just(Channel::State(Reading::PreservedDelayed)),
-            (any::<u32>(), any::<u32>(), any::<bool>())
-                .prop_map(|(sends, takes, triggered)| Channel::Queue { sends, takes, triggered }),
-            any::<bool>().prop_map(|triggered| Channel::Queue { sends: 1, takes: 1, triggered }),
-        ];
+    let channel = prop_oneof![
+        Just(ChainChannel::State(Reading::Newest)),
+        Just(ChainChannel::State(Reading::NewestBelowWriter)),
+        Just(ChainChannel::State(Reading::Preserved)),
+        Just(ChainChannel::State(Reading::PreservedDelayed)),
+        (any::<u32>(), any::<u32>(), any::<bool>())
+            .prop_map(|(sends, takes, triggered)| ChainChannel::Queue { sends, takes, triggered }),
+        any::<bool>().prop_map(|triggered| ChainChannel::Queue { sends: 1, takes: 1, triggered }),
+    ];
     (channel, task()).prop_map(|(channel, reader)| Hop { channel, reader })
 }
 
@@ -74,7 +73,7 @@ proptest! {
         counts in prop::collection::vec(number(), 0..6),
         above in any::<bool>(),
     ) {
-        let writer = writes_during_read::Writer { period: a, within: b };
+        let writer = writes_during_read::WriterTiming { period: a, within: b };
         let _ = writes_during_read::most(c, &writer);
         let _ = writes_during_read::printed(c, &writer);
         let _ = lifetime::buffers(&[c, d], &writer);
@@ -88,18 +87,18 @@ proptest! {
             }
         }
         let _ = partition::printed_prose(&counts);
-        let jobs = reader_instances::Reader { period: c, response: d };
-        let _ = reader_instances::buffers(&[jobs; 3], reader_instances::Place::Any);
-        let reader = smallest::Reader { jobs, used_for: b };
+        let jobs = reader_instances::ReaderTiming { period: c, response: d };
+        let _ = reader_instances::buffers(&[jobs; 3], reader_instances::WriterPlacement::Any);
+        let reader = smallest::ReaderUse { jobs, used_for: b };
         if let Ok(Verdict::Schedulable(found)) = smallest::buffers(&[reader; 3], &writer) {
             prop_assert!(found.least() <= found.instances);
         }
-        let w = flow::Writer { period: a, response: b, jitter: c };
-        let r = flow::Reader { period: c, response: d, from_activation: d, above };
+        let w = flow::FlowWriter { period: a, response: b, jitter: c };
+        let r = flow::FlowReader { period: c, response: d, from_activation: d, above };
         let _ = flow::dbp(flow::Cores::Several, &w, &[r; 2]);
         let _ = flow::tccp(&w, &[r; 2]);
         let attempt = retries::Attempt { shortest: a, longest: b };
-        let w = retries::Writer { period: c, response: d, jitter: a, write: b.min(d) };
+        let w = retries::OvertakingWriter { period: c, response: d, jitter: a, write: b.min(d) };
         let _ = retries::below_the_writer(d, &w);
         let _ = retries::cost(a, b, counts.first().copied().unwrap_or(1));
         let _ = retries::per_write(&attempt, c);
@@ -119,7 +118,7 @@ proptest! {
             prop_assert!(values.iter().all(|mean| mean.as_f64() >= 0.0 && mean.as_f64().is_finite()));
             prop_assert!(means.waiting_ns.as_f64() <= means.staying_ns.as_f64());
         }
-        let task = |period: Duration| p_p_1::Task { period, response: period };
+        let task = |period: Duration| p_p_1::FlowTask { period, response: period };
         for producers in [vec![], vec![task(a)], vec![task(a), task(c), task(a)]] {
             let _ = p_p_1::bound(&producers, &task(b));
             let _ = p_p_1::printed(&producers, &task(b));
@@ -131,8 +130,13 @@ proptest! {
         periods in (time(), time()), responses in (time(), time()),
         counts in (any::<u32>(), any::<u32>()), triggered in any::<bool>(), values in number(),
     ) {
-        let writer = queue::Writer { period: periods.0, response: responses.0, sends: counts.0 };
-        let reader = queue::Reader { period: periods.1, response: responses.1, takes: counts.1, triggered };
+        let writer = queue::SendingTask { period: periods.0, response: responses.0, sends: counts.0 };
+        let reader = queue::TakingTask {
+            period: periods.1,
+            response: responses.1,
+            takes: counts.1,
+            triggered,
+        };
         let early = overflow::not_before(&writer, &reader, values);
         let late = overflow::certainly_by(&writer, &reader, values);
         if let (Ok(Verdict::Schedulable(early)), Ok(Verdict::Schedulable(late))) = (early, late) {
@@ -149,12 +153,12 @@ proptest! {
         at in 0..6_usize, ahead in number(), deadline in 0..100_000_u64, poll in time(),
     ) {
         let level = |&(priority, waiting, gap, handle, take_out, put_in): &_| {
-            Level { priority, waiting, gap, handle, take_out, put_in }
+            PriorityLevel { priority, waiting, gap, handle, take_out, put_in }
         };
-        let levels: Vec<Level> = raw.iter().map(level).collect();
-        let subject = Subject { level: at, ahead, deadline: Duration::from_ns(deadline) };
+        let levels: Vec<PriorityLevel> = raw.iter().map(level).collect();
+        let subject = DeliverySubject { level: at, ahead, deadline: Duration::from_ns(deadline) };
         let sensors = [(1, poll), (2, Duration::from_ns(1))];
-        let polling = sensor::Polling { period: poll, sensors: &sensors };
+        let polling = sensor::SensorPolling { period: poll, sensors: &sensors };
         let _ = message::printed(&levels, &subject);
         let _ = sensor::printed(&levels, &polling, &subject);
         for found in [
@@ -175,7 +179,7 @@ proptest! {
     #[test]
     fn retries_in_parallel(a in time(), b in time(), c in time(), d in time()) {
         let attempt = retries::Attempt { shortest: a.min(b), longest: a.max(b) };
-        let writer = retries::Writer { period: c, response: d, jitter: a, write: b.min(d) };
+        let writer = retries::OvertakingWriter { period: c, response: d, jitter: a, write: b.min(d) };
         let _ = retries::on_another_core(&attempt, &writer);
     }
 }

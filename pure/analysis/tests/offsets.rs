@@ -7,7 +7,7 @@ mod draw;
 
 use draw::Draw;
 use proptest::prelude::*;
-use taut_analysis::uni::fp::offsets::{self, Activity, Method, Position, Transaction};
+use taut_analysis::uni::fp::offsets::{self, Activity, ActivityPosition, OffsetTheorem, Transaction};
 use taut_analysis::{Assumption, Verdict, Why};
 use taut_time::Duration;
 
@@ -102,12 +102,13 @@ fn observe(
     lines.into_iter().map(|t| t.into_iter().map(|line| line.worst).collect()).collect()
 }
 
-fn bound(method: Method, set: &[Transaction], transaction: usize, activity: usize) -> Option<u64> {
-    let found = offsets::response(method, set, Position { transaction, activity }).expect("small numbers");
+fn bound(method: OffsetTheorem, set: &[Transaction], transaction: usize, activity: usize) -> Option<u64> {
+    let found =
+        offsets::response(method, set, ActivityPosition { transaction, activity }).expect("small numbers");
     found.bound().map(|r| ns(r.from_event))
 }
 
-const ALL: Method = Method::Exact(1_000);
+const ALL: OffsetTheorem = OffsetTheorem::Exact(1_000);
 
 #[test]
 fn exact_is_exact_and_the_others_above() {
@@ -138,9 +139,9 @@ fn exact_is_exact_and_the_others_above() {
             for (j, &seen) in seen[i].iter().enumerate() {
                 let exact = bound(ALL, &set, i, j).expect("periodic");
                 assert_eq!(exact, seen, "{set:?} activity {i} {j}");
-                let slanted = bound(Method::Slanted, &set, i, j).expect("periodic");
-                let approximate = bound(Method::Approximate, &set, i, j).expect("periodic");
-                let holistic = bound(Method::Holistic, &set, i, j).expect("periodic");
+                let slanted = bound(OffsetTheorem::Slanted, &set, i, j).expect("periodic");
+                let approximate = bound(OffsetTheorem::Approximate, &set, i, j).expect("periodic");
+                let holistic = bound(OffsetTheorem::Holistic, &set, i, j).expect("periodic");
                 assert!(exact <= slanted && slanted <= approximate, "{set:?} activity {i} {j}");
                 assert!(approximate <= holistic, "{set:?} activity {i} {j}");
                 above[0] += u32::from(slanted > exact);
@@ -161,7 +162,7 @@ fn no_run_exceeds_a_bound() {
         let chain = at % 2 == 0;
         let mut set = draw_set(draw, 5, at % 3 == 0);
         set.iter_mut().for_each(|t| t.periodic = at % 3 == 0);
-        let methods = [ALL, Method::Slanted, Method::Approximate, Method::Holistic];
+        let methods = [ALL, OffsetTheorem::Slanted, OffsetTheorem::Approximate, OffsetTheorem::Holistic];
         let bounds: Vec<Vec<Vec<u64>>> = methods
             .iter()
             .filter_map(|&method| {
@@ -231,8 +232,8 @@ fn ways_to_give_up() {
     };
     let transaction =
         |period, activities| Transaction { period: Duration::from_ns(period), periodic: true, activities };
-    let of = Position { transaction: 1, activity: 0 };
-    let methods = [ALL, Method::Slanted, Method::Approximate, Method::Holistic];
+    let of = ActivityPosition { transaction: 1, activity: 0 };
+    let methods = [ALL, OffsetTheorem::Slanted, OffsetTheorem::Approximate, OffsetTheorem::Holistic];
     let ask = |method, set: &[Transaction]| offsets::response(method, set, of).expect("small numbers");
     for method in methods {
         let set = [transaction(4, vec![activity(2, 9, 4)]), transaction(4, vec![activity(3, 1, 4)])];
@@ -240,7 +241,9 @@ fn ways_to_give_up() {
         let set = [transaction(4, vec![activity(2, 9, 4)]), transaction(8, vec![activity(3, 1, 6)])];
         let late = ask(method, &set);
         match method {
-            Method::Exact(_) => assert!(matches!(late, Verdict::Unschedulable(r) if ns(r.from_event) == 7)),
+            OffsetTheorem::Exact(_) => {
+                assert!(matches!(late, Verdict::Unschedulable(r) if ns(r.from_event) == 7))
+            }
             _ => assert!(matches!(late, Verdict::NotShown(Why::Passes(_))), "{late:?}"),
         }
         let set = [transaction(0, vec![activity(2, 9, 4)]), transaction(8, vec![activity(3, 1, 6)])];
@@ -259,8 +262,8 @@ fn ways_to_give_up() {
         transaction(9, (0..3).map(|p| activity(1, 5 + p, 9)).collect()),
         transaction(9, vec![activity(1, 1, 9)]),
     ];
-    assert_eq!(ask(Method::Exact(2), &many), Verdict::NotApplicable(Assumption::FewScenarios));
-    assert!(ask(Method::Exact(3), &many).holds());
+    assert_eq!(ask(OffsetTheorem::Exact(2), &many), Verdict::NotApplicable(Assumption::FewScenarios));
+    assert!(ask(OffsetTheorem::Exact(3), &many).holds());
     // Released 5 to 12 after an event that may be late, T = 9; the next event's first activity comes 9 after.
     let mut late = many.clone();
     late[0].periodic = false;
@@ -269,8 +272,8 @@ fn ways_to_give_up() {
     for method in methods {
         let verdict = ask(method, &late);
         let refused = verdict == Verdict::NotApplicable(Assumption::PeriodicEvent);
-        assert_eq!(refused, method != Method::Holistic);
-        let nowhere = Position { transaction: 1, activity: 1 };
+        assert_eq!(refused, method != OffsetTheorem::Holistic);
+        let nowhere = ActivityPosition { transaction: 1, activity: 1 };
         let none = offsets::response(method, &many, nowhere);
         assert_eq!(none, Ok(Verdict::NotApplicable(Assumption::KnownActivity)));
     }
@@ -295,8 +298,8 @@ proptest! {
                 blocking: ns(b), deadline: ns(d),
             }).collect(),
         }).collect();
-        for method in [ALL, Method::Slanted, Method::Approximate, Method::Holistic] {
-            let _ = offsets::response(method, &set, Position { transaction: 0, activity: 0 });
+        for method in [ALL, OffsetTheorem::Slanted, OffsetTheorem::Approximate, OffsetTheorem::Holistic] {
+            let _ = offsets::response(method, &set, ActivityPosition { transaction: 0, activity: 0 });
             let _ = offsets::chained(method, &set);
         }
     }

@@ -8,7 +8,7 @@ mod rows;
 
 use rows::{Row, free, responses, verdicts};
 use taut_analysis::uni::fp::ceiling::Ceilings;
-use taut_analysis::uni::fp::preemptive::Task;
+use taut_analysis::uni::fp::preemptive::FpTask;
 use taut_analysis::uni::fp::{arbitrary, audsley, limited_preemption, local_locks, non_preemptive};
 use taut_analysis::{Assumption, Verdict};
 use taut_model::{ArrivalPattern, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
@@ -115,11 +115,11 @@ fn audsley91_finds_what_monotonic_orders_miss() {
     let mut asked = 0;
     let order = audsley::assign(2, |task, above, _| {
         asked += 1;
-        let above: Vec<Task> = above.iter().map(|&j| free(rows[j]).0).collect();
+        let above: Vec<FpTask> = above.iter().map(|&j| free(rows[j]).0).collect();
         arbitrary::response(&free(rows[task]).1, &above).unwrap().holds()
     });
     assert_eq!((order, asked), (Some(vec![1, 0]), 3));
-    let alone = |task: usize, above: &[Task]| {
+    let alone = |task: usize, above: &[FpTask]| {
         let subject = free((rows[task].0, rows[task].1, 1_000, 0, 0)).1;
         let verdict = arbitrary::response(&subject, above).unwrap();
         verdict.bound().map(|r| r.from_arrival.as_ns() / 1_000)
@@ -136,9 +136,11 @@ fn audsley91_finds_what_monotonic_orders_miss() {
 fn davis07_example() {
     let rows =
         [(1_000, 2_500, 2_500, 0, 1_000), (1_000, 3_500, 3_250, 0, 1_000), (1_000, 3_500, 3_250, 0, 0)];
-    let tasks: Vec<Task> = rows.iter().map(|&row| free(row).0).collect();
+    let tasks: Vec<FpTask> = rows.iter().map(|&row| free(row).0).collect();
     let ask = |i: usize| non_preemptive::response(&free(rows[i]).1, &tasks[..i]).unwrap();
-    let us = |verdict: &Verdict<arbitrary::Response>| verdict.bound().map(|r| r.from_arrival.as_ns() / 1_000);
+    let us = |verdict: &Verdict<arbitrary::WindowResponse>| {
+        verdict.bound().map(|r| r.from_arrival.as_ns() / 1_000)
+    };
     assert_eq!([ask(0), ask(1)].map(|v| us(&v)), [Some(2_000), Some(3_000)]);
     let Verdict::Unschedulable(past) = ask(2) else { panic!() };
     assert_eq!((past.from_arrival, past.job), (Duration::from_us(3_500), 2));
@@ -154,7 +156,7 @@ fn davis07_deadline_order_is_not_optimal_without_preemption() {
     let rows =
         [(1_080, 3_000, 3_000, 0, 1_080), (1_080, 4_000, 4_000, 0, 1_080), (520, 4_500, 4_500, 0, 1_080)];
     let ask = |task: usize, above: &[usize]| {
-        let above: Vec<Task> = above.iter().map(|&j| free(rows[j]).0).collect();
+        let above: Vec<FpTask> = above.iter().map(|&j| free(rows[j]).0).collect();
         non_preemptive::response(&free(rows[task]).1, &above).unwrap()
     };
     let us = |task, above: &[usize]| ask(task, above).bound().map(|r| r.from_arrival.as_ns() / 1_000);

@@ -10,8 +10,8 @@ use draw::Draw;
 use proptest::prelude::*;
 use simulator::{Task as Simulated, run};
 use taut_analysis::overheads::probe;
-use taut_analysis::uni::fp::preemptive::{Response, Subject, Task, response};
-use taut_analysis::{Core, CoreTask, Verdict, Why};
+use taut_analysis::uni::fp::preemptive::{FpResponse, FpTask, Subject, response};
+use taut_analysis::{AnalysedCore, CoreTask, Verdict, Why};
 use taut_model::{ArrivalPattern, OverheadSources, Overheads};
 use taut_time::Duration;
 
@@ -36,11 +36,11 @@ fn draw_set(draw: &mut Draw, tasks: u64, longest_period: u64) -> Vec<Ticks> {
     (0..tasks).map(one).collect()
 }
 
-fn analyse(set: &[Ticks], task: usize) -> Verdict<Response> {
+fn analyse(set: &[Ticks], task: usize) -> Verdict<FpResponse> {
     let ns = Duration::from_ns;
-    let tasks: Vec<Task> = set
+    let tasks: Vec<FpTask> = set
         .iter()
-        .map(|t| Task {
+        .map(|t| FpTask {
             cost: ns(t.cost),
             period: ns(t.period),
             jitter: ns(t.jitter),
@@ -220,7 +220,7 @@ const OVERHEADS: Overheads = Overheads {
 };
 
 fn response_on(tasks: &[CoreTask], task: usize) -> Verdict<taut_analysis::Bound> {
-    let core = Core::new(tasks.to_vec(), OVERHEADS).expect("small numbers");
+    let core = AnalysedCore::new(tasks.to_vec(), OVERHEADS).expect("small numbers");
     core.response(task).expect("small numbers")
 }
 
@@ -255,7 +255,7 @@ proptest! {
             task.cost = Duration::from_ns(task.cost.as_ns() / 20);
             task.non_preemptive = task.non_preemptive.min(task.cost);
         }
-        let core = Core::new(tasks.clone(), OVERHEADS).unwrap();
+        let core = AnalysedCore::new(tasks.clone(), OVERHEADS).unwrap();
         let each = (0..tasks.len()).all(|i| response_on(&tasks, i).holds());
         prop_assert_eq!(core.holds(), each);
     }
@@ -317,7 +317,7 @@ fn a_task_alone_pays_for_the_machine() {
     // Its 100 + 10, the kernel's 50, one probe of 10 + 10, and 60 from the timer to its first instruction.
     assert_eq!(length(&bound), 240_000);
     assert_eq!(probe::COST, Duration::from_us(10));
-    let core = Core::new(vec![task], OVERHEADS).unwrap();
+    let core = AnalysedCore::new(vec![task], OVERHEADS).unwrap();
     // 110 / 8000 + 20 / 1000
     assert_eq!(core.utilisation().map(|u| u.ppm()), Some(33_750));
 }
@@ -369,8 +369,8 @@ fn a_tie_is_no_certain_miss() {
 #[test]
 fn a_job_without_work_is_done_in_time() {
     let ns = Duration::from_ns;
-    let task = Task { cost: ns(0), period: ns(10), jitter: ns(5), arrivals: ArrivalPattern::Periodic };
-    let ask = |deadline, higher: &[Task]| {
+    let task = FpTask { cost: ns(0), period: ns(10), jitter: ns(5), arrivals: ArrivalPattern::Periodic };
+    let ask = |deadline, higher: &[FpTask]| {
         let subject = Subject {
             task,
             deadline: ns(deadline),
@@ -382,7 +382,7 @@ fn a_job_without_work_is_done_in_time() {
     };
     assert_eq!(ask(5, &[]).bound().map(|r| r.from_arrival), Some(ns(5)));
     assert!(matches!(ask(4, &[]), Verdict::Unschedulable(_)));
-    assert!(matches!(ask(5, &[Task { cost: ns(1), ..task }]), Verdict::Unschedulable(_)));
+    assert!(matches!(ask(5, &[FpTask { cost: ns(1), ..task }]), Verdict::Unschedulable(_)));
 }
 
 /// Two equally urgent tasks, C = 3 and 4, T = 5 and 20, D = 5 and 9. Served in order of arrival, the second is done
@@ -449,7 +449,7 @@ fn no_order_is_better_than_the_assigned_one() {
             task.priority = priority;
         }
         let assigned = passes(&tasks);
-        assert_eq!(assigned, Core::new(tasks.clone(), OVERHEADS).unwrap().holds());
+        assert_eq!(assigned, AnalysedCore::new(tasks.clone(), OVERHEADS).unwrap().holds());
         // Every order that keeps the tasks with fixed numbers in their order.
         let any = orders(count).into_iter().any(|order| {
             let respects = |a: usize, b: usize| match (fixed[order[a]], fixed[order[b]]) {

@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 use draw::Draw;
 use proptest::prelude::*;
 use taut_analysis::uni::fp::arbitrary;
-use taut_analysis::uni::fp::preemptive::{Subject, Task};
-use taut_analysis::uni::server::{Requests, Response, Server, deferrable, polling, sporadic};
+use taut_analysis::uni::fp::preemptive::{FpTask, Subject};
+use taut_analysis::uni::server::{Requests, ServerResponse, ServerSupply, deferrable, polling, sporadic};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
 use taut_time::Duration;
 
@@ -106,18 +106,18 @@ fn observe(
     worst
 }
 
-fn task(c: u64, t: u64) -> Task {
+fn task(c: u64, t: u64) -> FpTask {
     let ns = Duration::from_ns;
-    Task { cost: ns(c), period: ns(t), jitter: Duration::ZERO, arrivals: ArrivalPattern::Periodic }
+    FpTask { cost: ns(c), period: ns(t), jitter: Duration::ZERO, arrivals: ArrivalPattern::Periodic }
 }
 
-fn alone(task: Task, higher: &[Task]) -> Option<Duration> {
+fn alone(task: FpTask, higher: &[FpTask]) -> Option<Duration> {
     let (deadline, blocking) = (Duration::MAX, Duration::ZERO);
     let subject = Subject { task, deadline, blocking, blocking_attained: true, preemptible: true };
     arbitrary::response(&subject, higher).expect("small numbers").bound().map(|r| r.from_arrival)
 }
 
-fn ask(kind: Kind, server: Server, requests: Requests) -> Result<Verdict<Response>, Overflow> {
+fn ask(kind: Kind, server: ServerSupply, requests: Requests) -> Result<Verdict<ServerResponse>, Overflow> {
     match kind {
         Kind::PollingEarly | Kind::PollingLate => polling::response(server, requests),
         Kind::Deferrable => deferrable::response(server, requests),
@@ -125,7 +125,7 @@ fn ask(kind: Kind, server: Server, requests: Requests) -> Result<Verdict<Respons
     }
 }
 
-fn interference(kind: Kind, server: Server) -> Task {
+fn interference(kind: Kind, server: ServerSupply) -> FpTask {
     match kind {
         Kind::PollingEarly | Kind::PollingLate => polling::interference(server),
         Kind::Deferrable => deferrable::interference(server),
@@ -144,7 +144,7 @@ fn no_run_exceeds_a_bound() {
         let high = (draw.pick(1, 3), draw.pick(4, 9));
         let budget = (draw.pick(1, 4), draw.pick(6, 12));
         let Some(response) = alone(task(budget.0, budget.1), &[task(high.0, high.1)]) else { continue };
-        let server = Server { budget: ns(budget.0), period: ns(budget.1), response };
+        let server = ServerSupply { budget: ns(budget.0), period: ns(budget.1), response };
         let (cost, gap) = (draw.pick(1, 6), draw.pick(6, 30));
         let jitter = if draw.pick(0, 1) == 0 { 0 } else { draw.pick(0, 40) };
         let requests =
@@ -197,7 +197,7 @@ fn no_run_exceeds_a_bound() {
 #[test]
 fn deferrable_servers_come_back_to_back() {
     let ns = Duration::from_ns;
-    let server = Server { budget: ns(2), period: ns(6), response: ns(2) };
+    let server = ServerSupply { budget: ns(2), period: ns(6), response: ns(2) };
     let low = task(4, 20);
     let periodic = alone(low, &[polling::interference(server)]).expect("bounded");
     let back_to_back = alone(low, &[deferrable::interference(server)]).expect("bounded");
@@ -214,14 +214,14 @@ fn mast_examples_with_servers() {
     let ns = Duration::from_ns;
     let requests = |c, t| Requests { cost: ns(c), period: ns(t), jitter: ns(0), deadline: ns(100) };
     let response = alone(task(1, 6), &[task(1, 5)]).expect("bounded");
-    let server = Server { budget: ns(1), period: ns(6), response };
+    let server = ServerSupply { budget: ns(1), period: ns(6), response };
     let found = polling::response(server, requests(1, 8)).expect("small numbers");
     assert_eq!(found.bound().map(|r| r.time), Some(ns(8)));
     let above = [task(1, 5), polling::interference(server), task(2, 12)];
     assert_eq!(alone(task(2, 12), &above[..2]), Some(ns(4)));
     assert_eq!(alone(task(3, 15), &above), Some(ns(9)));
     let response = alone(task(2, 10), &[task(1, 5)]).expect("bounded");
-    let server = Server { budget: ns(2), period: ns(10), response };
+    let server = ServerSupply { budget: ns(2), period: ns(10), response };
     let above = [task(1, 5), sporadic::interference(server), task(2, 12)];
     assert_eq!(alone(task(2, 12), &above[..2]), Some(ns(5)));
     assert_eq!(alone(task(3, 15), &above), Some(ns(9)));
@@ -233,10 +233,11 @@ fn mast_examples_with_servers() {
 #[test]
 fn ways_to_give_up() {
     let ns = Duration::from_ns;
-    let server = Server { budget: ns(2), period: ns(10), response: ns(5) };
+    let server = ServerSupply { budget: ns(2), period: ns(10), response: ns(5) };
     let requests = |c, t, j, d| Requests { cost: ns(c), period: ns(t), jitter: ns(j), deadline: ns(d) };
-    let time =
-        |v: Result<Verdict<Response>, Overflow>| v.map(|v| v.bound().map(|r| (r.time.as_ns(), r.budgets)));
+    let time = |v: Result<Verdict<ServerResponse>, Overflow>| {
+        v.map(|v| v.bound().map(|r| (r.time.as_ns(), r.budgets)))
+    };
     // One request that fits the budget; one that needs three budgets; a burst of three.
     assert_eq!(time(polling::response(server, requests(2, 100, 0, 100))), Ok(Some((15, 1))));
     assert_eq!(time(polling::response(server, requests(5, 100, 0, 100))), Ok(Some((34, 3))));
@@ -247,10 +248,10 @@ fn ways_to_give_up() {
     assert_eq!(polling::response(server, requests(3, 14, 0, 100)), Ok(Verdict::NotShown(Why::Rate)));
     let late = polling::response(server, requests(2, 100, 0, 14));
     assert!(matches!(late, Ok(Verdict::NotShown(Why::Passes(r))) if r.time == ns(15)));
-    let slow = Server { response: ns(11), ..server };
+    let slow = ServerSupply { response: ns(11), ..server };
     let refused = Verdict::NotApplicable(Assumption::ServedInPeriod);
     assert_eq!(polling::response(slow, requests(2, 100, 0, 100)), Ok(refused));
-    let huge = Server { budget: ns(1), period: Duration::MAX, response: ns(1) };
+    let huge = ServerSupply { budget: ns(1), period: Duration::MAX, response: ns(1) };
     assert_eq!(polling::response(huge, requests(2, u64::MAX, 0, u64::MAX)), Ok(Verdict::NotShown(Why::Rate)));
     assert_eq!(polling::response(huge, requests(1, u64::MAX, u64::MAX, u64::MAX)), Err(Overflow));
 }
@@ -262,7 +263,7 @@ proptest! {
         any::<u64>(), 0u64..4, (0u32..64).prop_map(|e| 1 << e),
     ])) {
         let [budget, period, response, cost, gap, jitter, deadline] = numbers.map(Duration::from_ns);
-        let server = Server { budget, period, response };
+        let server = ServerSupply { budget, period, response };
         for kind in KINDS {
             let _ = ask(kind, server, Requests { cost, period: gap, jitter, deadline });
         }

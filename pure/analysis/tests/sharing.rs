@@ -6,10 +6,10 @@
 use proptest::prelude::*;
 use taut_analysis::multi::unsound::{mixed_han14, mpcp_lnr09_paper};
 use taut_analysis::multi::{
-    Bounds, Guard, Guarded, Status, Terms, fmlp_plus, fmlp07, mixed, mpcp_lnr09_sound, msrp_gai01,
+    Bounds, Guard, GuardedSet, ResponseTerms, Status, fmlp_plus, fmlp07, mixed, mpcp_lnr09_sound, msrp_gai01,
     msrp_holistic, msrp_joint,
 };
-use taut_analysis::uni::fp::preemptive::{Subject, Task, response};
+use taut_analysis::uni::fp::preemptive::{FpTask, Subject, response};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
 use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::{End, GlobalRule, Rules, Scenario, Simulation};
@@ -64,21 +64,24 @@ fn terms(verdict: &Verdict<Bounds>, task: usize) -> [u64; 6] {
     parts(&found(verdict).tasks[task].terms)
 }
 
-fn parts(terms: &Terms) -> [u64; 6] {
-    let Terms { own, spin, local_blocking, remote_blocking, interference, jitter } = *terms;
+fn parts(terms: &ResponseTerms) -> [u64; 6] {
+    let ResponseTerms { own, spin, local_blocking, remote_blocking, interference, jitter } = *terms;
     [own, spin, local_blocking, remote_blocking, interference, jitter].map(Duration::as_ns)
 }
 
 fn all_short(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
-    fmlp07::response_times(set, |_| fmlp07::Kind::Short)
+    fmlp07::response_times(set, |_| fmlp07::FmlpResource::Short)
 }
 
 fn all_long(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
-    fmlp07::response_times(set, |_| fmlp07::Kind::Long)
+    fmlp07::response_times(set, |_| fmlp07::FmlpResource::Long)
 }
 
-fn guarded(set: &TaskSet, suspends: impl Fn(usize) -> bool) -> Result<Result<Guarded, Assumption>, Overflow> {
-    let mut guarded = match Guarded::new(set)? {
+fn guarded(
+    set: &TaskSet,
+    suspends: impl Fn(usize) -> bool,
+) -> Result<Result<GuardedSet, Assumption>, Overflow> {
+    let mut guarded = match GuardedSet::new(set)? {
         Ok(guarded) => guarded,
         Err(assumption) => return Ok(Err(assumption)),
     };
@@ -200,7 +203,8 @@ fn fmlp07_short_and_long() {
         (1, 1, 10, 1000, 1000, 0, vec![(1, 1, 5)]),
     ];
     let set = set(2, 2, &rows);
-    let kind = |resource| if resource == 0 { fmlp07::Kind::Long } else { fmlp07::Kind::Short };
+    let kind =
+        |resource| if resource == 0 { fmlp07::FmlpResource::Long } else { fmlp07::FmlpResource::Short };
     let verdict = fmlp07::response_times(&set, kind).unwrap();
     // The first waits for the third, which may first wait for the fourth's span 3 + 5; the second's span 5 + 3 blocks
     // it at its start and after the wait.
@@ -472,7 +476,12 @@ proptest! {
             let lower = rows.iter().filter(|other| other.1 < row.1).flat_map(|other| &other.6);
             let blocking = lower.filter(|section| ceiling(section.0) >= Some(row.1)).map(|section| section.2);
             let task = |row: &Row| {
-                Task { cost: ns(row.2), period: ns(row.3), jitter: ns(row.5), arrivals: ArrivalPattern::Periodic }
+                FpTask {
+                    cost: ns(row.2),
+                    period: ns(row.3),
+                    jitter: ns(row.5),
+                    arrivals: ArrivalPattern::Periodic,
+                }
             };
             let subject = Subject {
                 task: task(row),
@@ -482,7 +491,7 @@ proptest! {
                 preemptible: true,
             };
             let higher = rows.iter().enumerate().filter(|&(other, higher)| other != at && higher.1 >= row.1);
-            let higher: Vec<Task> = higher.map(|(_, row)| task(row)).collect();
+            let higher: Vec<FpTask> = higher.map(|(_, row)| task(row)).collect();
             let expected = match response(&subject, &higher).unwrap() {
                 Verdict::Schedulable(found) | Verdict::NotShown(Why::Passes(found)) => found.from_arrival,
                 other => panic!("{other:?}"),

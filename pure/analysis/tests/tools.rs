@@ -8,8 +8,8 @@ mod rows;
 use rows::{Row, responses, verdicts};
 use taut_analysis::uni::fp::ceiling::Ceilings;
 use taut_analysis::uni::fp::local_locks;
-use taut_analysis::uni::fp::offsets::{self, Activity, Method, Transaction};
-use taut_analysis::uni::fp::preemptive::{Subject, Task, response};
+use taut_analysis::uni::fp::offsets::{self, Activity, OffsetTheorem, Transaction};
+use taut_analysis::uni::fp::preemptive::{FpTask, Subject, response};
 use taut_analysis::{Verdict, Why};
 use taut_model::{ArrivalPattern, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_time::Duration;
@@ -81,8 +81,8 @@ fn mast_example_with_offsets() {
         let all = found.bound().expect("bounded").concat();
         all.iter().map(|r| r.as_ns() / 1_000).collect::<Vec<_>>()
     };
-    assert_eq!(found(Method::Holistic), [20, 70, 55, 110, 165, 175, 350]);
-    for method in [Method::Approximate, Method::Slanted, Method::Exact(100)] {
+    assert_eq!(found(OffsetTheorem::Holistic), [20, 70, 55, 110, 165, 175, 350]);
+    for method in [OffsetTheorem::Approximate, OffsetTheorem::Slanted, OffsetTheorem::Exact(100)] {
         assert_eq!(found(method), [10, 60, 40, 55, 85, 85, 215]);
     }
 }
@@ -142,13 +142,13 @@ fn equal_to_mast_with_blocking() {
 /// Each reason for giving no bound is distinguished.
 #[test]
 fn ways_to_give_up() {
-    let task = |c, t, arrivals| Task {
+    let task = |c, t, arrivals| FpTask {
         cost: Duration::from_ns(c),
         period: Duration::from_ns(t),
         jitter: Duration::ZERO,
         arrivals,
     };
-    let subject = |task: Task, deadline| Subject {
+    let subject = |task: FpTask, deadline| Subject {
         task,
         deadline: Duration::from_ns(deadline),
         blocking: Duration::ZERO,

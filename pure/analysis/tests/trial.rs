@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code")]
 
 use proptest::prelude::*;
-use taut_analysis::multi::{Guard, Guarded, Solution, Trial, mixed};
+use taut_analysis::multi::{Guard, GuardedSet, Solution, Trial, mixed};
 use taut_analysis::{Overflow, Verdict};
 use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
@@ -70,7 +70,7 @@ struct At {
 
 fn check(rows: &[Row], times: u64, steps: &[Step]) -> Result<u32, TestCaseError> {
     let first = set(rows, times);
-    let mut guarded = Guarded::new(&first).unwrap().unwrap();
+    let mut guarded = GuardedSet::new(&first).unwrap().unwrap();
     let guards = vec![Guard::Absent; RESOURCES];
     (0..RESOURCES).for_each(|resource| guarded.guard(resource, Guard::Absent));
     let costs = (0..rows.len()).map(|task| first.cost(task).as_ns()).collect();
@@ -109,9 +109,9 @@ fn check(rows: &[Row], times: u64, steps: &[Step]) -> Result<u32, TestCaseError>
             row.2 = cost / times - row.6.iter().map(|section| u64::from(section.1) * section.2).sum::<u64>();
             row
         });
-        let mut made = Guarded::new(&set(&fresh.collect::<Vec<_>>(), times)).unwrap().unwrap();
+        let mut made = GuardedSet::new(&set(&fresh.collect::<Vec<_>>(), times)).unwrap().unwrap();
         (0..RESOURCES).for_each(|resource| made.guard(resource, guards[resource]));
-        let kept = |judged: &Guarded| mixed::response_times(judged).map(|verdict| verdict.holds());
+        let kept = |judged: &GuardedSet| mixed::response_times(judged).map(|verdict| verdict.holds());
         prop_assert_eq!(kept(&guarded), kept(&made));
         let expected = match mixed::response_times(&made) {
             Ok(Verdict::Schedulable(bounds)) => {

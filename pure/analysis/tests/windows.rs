@@ -10,7 +10,7 @@ use std::cell::Cell;
 
 use draw::Draw;
 use proptest::prelude::*;
-use taut_analysis::uni::fp::preemptive::{STEPS_MAX, Subject, Task};
+use taut_analysis::uni::fp::preemptive::{FpTask, STEPS_MAX, Subject};
 use taut_analysis::uni::fp::{arbitrary, audsley, limited_preemption, non_preemptive, sweep};
 use taut_analysis::{Verdict, Why};
 use taut_time::Duration;
@@ -40,9 +40,9 @@ fn observe(set: &[Ticks], phases: &[u64], held: u64, end: u64) -> Vec<u64> {
     worst
 }
 
-fn task((c, t, _, j): Ticks) -> Task {
+fn task((c, t, _, j): Ticks) -> FpTask {
     let ns = Duration::from_ns;
-    Task { cost: ns(c), period: ns(t), jitter: ns(j), arrivals: ArrivalPattern::Periodic }
+    FpTask { cost: ns(c), period: ns(t), jitter: ns(j), arrivals: ArrivalPattern::Periodic }
 }
 
 fn subject(ticks: Ticks, blocking: u64) -> Subject {
@@ -55,7 +55,7 @@ fn subject(ticks: Ticks, blocking: u64) -> Subject {
     }
 }
 
-fn bound(verdict: &Verdict<arbitrary::Response>) -> Option<u64> {
+fn bound(verdict: &Verdict<arbitrary::WindowResponse>) -> Option<u64> {
     verdict.bound().map(|r| r.from_arrival.as_ns())
 }
 
@@ -83,7 +83,7 @@ fn arbitrary_deadlines_are_exact() {
         let phases = set.map(|t| held - t.3);
         let seen = observe(&set, &phases, held, 1_500);
         for i in 0..3 {
-            let higher: Vec<Task> = set[..i].iter().map(|&t| task(t)).collect();
+            let higher: Vec<FpTask> = set[..i].iter().map(|&t| task(t)).collect();
             let verdict = arbitrary::response(&subject(set[i], 0), &higher).expect("small numbers");
             assert_eq!(bound(&verdict), Some(seen[i]), "{set:?} task {i}");
             later += u32::from(verdict.bound().is_some_and(|r| r.job > 1));
@@ -118,7 +118,7 @@ fn limited_preemption_is_exact() {
             seen.iter_mut().zip(run).for_each(|(most, r)| *most = r.max(*most));
         }
         for i in 0..3 {
-            let higher: Vec<Task> = set[..i].iter().map(|&t| task(t)).collect();
+            let higher: Vec<FpTask> = set[..i].iter().map(|&t| task(t)).collect();
             let blocking = set[i + 1..].iter().map(|t| t.2 - 1).max().unwrap_or(0);
             let (subject, last) = (subject(set[i], blocking), Duration::from_ns(set[i].2));
             let verdict = limited_preemption::response(&subject, last, &higher).expect("small numbers");
@@ -162,7 +162,7 @@ fn audsley_is_as_good_as_all_orders() {
         let asked = Cell::new(0);
         let passes = |i: usize, above: &[usize], below: &[usize]| {
             asked.set(asked.get() + 1);
-            let higher: Vec<Task> = above.iter().map(|&j| task(set[j].0)).collect();
+            let higher: Vec<FpTask> = above.iter().map(|&j| task(set[j].0)).collect();
             let blocking = below.iter().map(|&j| set[j].0.0).max().unwrap_or(0);
             let subject = Subject { deadline: Duration::from_ns(set[i].1), ..subject(set[i].0, blocking) };
             non_preemptive::response(&subject, &higher).expect("small numbers").holds()
@@ -193,7 +193,7 @@ fn a_sweep_that_gives_up_says_that_there_is_overload() {
         (12_192, 50_804, 140_015, 4_122),
         (1, 1_000, 300, 0),
     ];
-    let tasks = tasks.map(|(cost, period, deadline, blocking)| sweep::Task {
+    let tasks = tasks.map(|(cost, period, deadline, blocking)| sweep::SweepTask {
         cost: ns(cost),
         period: ns(period),
         deadline: ns(deadline),
@@ -212,9 +212,9 @@ prop_compose! {
         deadline in 300u64..4_000,
         jitter in prop_oneof![3 => Just(0u64), 1 => 0u64..2_500],
         blocking in prop_oneof![1 => Just(0u64), 1 => 0u64..30_000],
-    ) -> sweep::Task {
+    ) -> sweep::SweepTask {
         let ns = Duration::from_ns;
-        sweep::Task {
+        sweep::SweepTask {
             cost: ns((period * share / 1_000).max(1)),
             period: ns(period),
             deadline: ns(period * deadline / 1_000),
@@ -233,13 +233,13 @@ proptest! {
         let mut levels = Vec::new();
         let swept = sweep::responses(&tasks, &mut levels).unwrap();
         for (i, own) in tasks.iter().enumerate() {
-            let plain = |t: &sweep::Task| Task {
+            let plain = |t: &sweep::SweepTask| FpTask {
                 cost: t.cost,
                 period: t.period,
                 jitter: t.jitter,
                 arrivals: ArrivalPattern::Periodic,
             };
-            let higher: Vec<Task> = tasks[..i].iter().map(plain).collect();
+            let higher: Vec<FpTask> = tasks[..i].iter().map(plain).collect();
             let subject = Subject {
                 task: plain(own),
                 deadline: own.deadline,
@@ -274,9 +274,9 @@ proptest! {
     /// F = 1 ns is full preemption; without preemption, a task with no other below it responds no later.
     #[test]
     fn a_last_region_of_one_step_is_full_preemption(tasks in prop::collection::vec(some_task(), 1..6)) {
-        let plain = |t: &sweep::Task| task((t.cost.as_ns(), t.period.as_ns(), 1, t.jitter.as_ns()));
+        let plain = |t: &sweep::SweepTask| task((t.cost.as_ns(), t.period.as_ns(), 1, t.jitter.as_ns()));
         let (own, rest) = tasks.split_first().unwrap();
-        let higher: Vec<Task> = rest.iter().map(plain).collect();
+        let higher: Vec<FpTask> = rest.iter().map(plain).collect();
         let subject = Subject { task: plain(own), ..subject((1, 1, 1, 0), own.blocking.as_ns()) };
         let full = arbitrary::response(&subject, &higher).unwrap();
         let step = limited_preemption::response(&subject, Duration::from_ns(1), &higher).unwrap();
@@ -297,11 +297,11 @@ proptest! {
     fn a_full_core_has_bounds(periods in prop::collection::vec(1u64..6, 1..5), blocking in 0u64..1_000) {
         let us = Duration::from_us;
         let count = periods.len() as u64;
-        let task = |&t: &u64| sweep::Task {
+        let task = |&t: &u64| sweep::SweepTask {
             cost: us(1_000 * t), period: us(1_000 * t * count), deadline: Duration::MAX,
             jitter: Duration::ZERO, blocking: us(blocking),
         };
-        let mut tasks: Vec<sweep::Task> = periods.iter().map(task).collect();
+        let mut tasks: Vec<sweep::SweepTask> = periods.iter().map(task).collect();
         let mut levels = Vec::new();
         prop_assert_eq!(sweep::responses(&tasks, &mut levels), Ok(Verdict::Schedulable(tasks.len())));
         tasks[0].cost = tasks[0].cost.checked_add(Duration::from_ns(1)).unwrap();
@@ -315,11 +315,16 @@ proptest! {
             prop::array::uniform5(prop_oneof![any::<u64>(), 0u64..4, (0u32..64).prop_map(|e| 1 << e)]), 1..4),
     ) {
         let ns = Duration::from_ns;
-        let tasks: Vec<sweep::Task> = numbers.iter().map(|&[c, t, d, j, b]| sweep::Task {
+        let tasks: Vec<sweep::SweepTask> = numbers.iter().map(|&[c, t, d, j, b]| sweep::SweepTask {
             cost: ns(c), period: ns(t), deadline: ns(d), jitter: ns(j), blocking: ns(b),
         }).collect();
-        let plain = |t: &sweep::Task| Task { cost: t.cost, period: t.period, jitter: t.jitter, arrivals: ArrivalPattern::Periodic };
-        let higher: Vec<Task> = tasks[1..].iter().map(plain).collect();
+        let plain = |t: &sweep::SweepTask| FpTask {
+            cost: t.cost,
+            period: t.period,
+            jitter: t.jitter,
+            arrivals: ArrivalPattern::Periodic,
+        };
+        let higher: Vec<FpTask> = tasks[1..].iter().map(plain).collect();
         let subject = Subject {
             task: plain(&tasks[0]),
             deadline: tasks[0].deadline,

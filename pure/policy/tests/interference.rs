@@ -37,8 +37,8 @@ fn server(kind: Kind, budget: u64, period: u64, start: u64) -> AnyServer {
     }
 }
 
-fn interference(kind: Kind, budget: u64, period: u64) -> preemptive::Task {
-    let server = bounds::Server { budget: ns(budget), period: ns(period), response: ns(period) };
+fn interference(kind: Kind, budget: u64, period: u64) -> preemptive::FpTask {
+    let server = bounds::ServerSupply { budget: ns(budget), period: ns(period), response: ns(period) };
     match kind {
         Kind::Polling => bounds::polling::interference(server),
         Kind::Deferrable => bounds::deferrable::interference(server),
@@ -46,7 +46,7 @@ fn interference(kind: Kind, budget: u64, period: u64) -> preemptive::Task {
     }
 }
 
-fn response(own: preemptive::Task, higher: &[preemptive::Task]) -> Option<u64> {
+fn response(own: preemptive::FpTask, higher: &[preemptive::FpTask]) -> Option<u64> {
     let subject = Subject {
         task: own,
         deadline: own.period,
@@ -58,8 +58,8 @@ fn response(own: preemptive::Task, higher: &[preemptive::Task]) -> Option<u64> {
     verdict.holds().then(|| verdict.bound().map(|bound| bound.from_arrival.as_ns())).flatten()
 }
 
-fn plain(cost: u64, period: u64) -> preemptive::Task {
-    preemptive::Task {
+fn plain(cost: u64, period: u64) -> preemptive::FpTask {
+    preemptive::FpTask {
         cost: ns(cost),
         period: ns(period),
         jitter: Duration::ZERO,
@@ -162,9 +162,9 @@ fn requests_take_no_longer_than_the_analysis_says() {
         let high = (1 + below(2), 4 + below(6), below(4));
         let (period, gap, cost) = (5 + below(12), 2 + below(20), 1 + below(4));
         let (budget, jitter) = (1 + below(period / 2), gap * below(3));
-        let own = preemptive::Task { arrivals: ArrivalPattern::Driven, ..plain(budget, period) };
+        let own = preemptive::FpTask { arrivals: ArrivalPattern::Driven, ..plain(budget, period) };
         let Some(response) = response(own, &[plain(high.0, high.1)]) else { continue };
-        let served = bounds::Server { budget: ns(budget), period: ns(period), response: ns(response) };
+        let served = bounds::ServerSupply { budget: ns(budget), period: ns(period), response: ns(response) };
         let asked =
             bounds::Requests { cost: ns(cost), period: ns(gap), jitter: ns(jitter), deadline: ns(1_000) };
         let bound = bounds::sporadic::response(served, asked).expect("small");

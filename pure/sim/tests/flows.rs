@@ -135,7 +135,7 @@ fn case(random: &mut Random, cores: u64, count: u64, jitter: bool) -> Case {
             .collect();
         let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority; cores as usize], vec![], tasks)
             .expect("valid");
-        let of = |at: usize| preemptive::Task {
+        let of = |at: usize| preemptive::FpTask {
             cost: set.cost(at),
             period: set.tasks()[at].period,
             jitter: set.tasks()[at].jitter,
@@ -287,28 +287,30 @@ fn buffers_are_never_more_than_counted() {
             let flows = run(&case.set, channels, &scenario(&mut random));
             let tasks = case.set.tasks();
             let readers: Vec<_> = (1..count as usize)
-                .map(|at| preserving::Reader {
+                .map(|at| preserving::FlowReader {
                     period: tasks[at].period,
                     response: case.response[at],
                     from_activation: case.from_release[at],
                     above: tasks[at].priority > tasks[0].priority,
                 })
                 .collect();
-            let writer = preserving::Writer {
+            let writer = preserving::FlowWriter {
                 period: tasks[0].period,
                 response: case.response[0],
                 jitter: tasks[0].jitter,
             };
             let place = if cores == 1 { preserving::Cores::One } else { preserving::Cores::Several };
-            let instance =
-                |r: &preserving::Reader| reader_instances::Reader { period: r.period, response: r.response };
+            let instance = |r: &preserving::FlowReader| reader_instances::ReaderTiming {
+                period: r.period,
+                response: r.response,
+            };
             let instances: Vec<_> = readers.iter().map(instance).collect();
             let used: Vec<_> = readers.iter().map(|reader| reader.from_activation).collect();
-            let within = writes_during_read::Writer { period: writer.period, within: writer.response };
+            let within = writes_during_read::WriterTiming { period: writer.period, within: writer.response };
             let bounds = [
                 preserving::dbp(place, &writer, &readers),
                 preserving::tccp(&writer, &readers),
-                reader_instances::buffers(&instances, reader_instances::Place::Any),
+                reader_instances::buffers(&instances, reader_instances::WriterPlacement::Any),
                 lifetime::buffers(&used, &within),
             ];
             runs += 1;
@@ -376,7 +378,7 @@ fn chains_never_exceed_their_bounds() {
                 channels.push(channel(from, &[reader], delivery));
             }
         }
-        let of = |at: usize| end_to_end::Task {
+        let of = |at: usize| end_to_end::ChainTask {
             arrivals: ArrivalPattern::Periodic,
             period: tasks[at].period,
             response: case.response[at],
@@ -395,7 +397,10 @@ fn chains_never_exceed_their_bounds() {
                 }
                 (false, _) => Reading::Newest,
             };
-            sharp.push(end_to_end::Hop { channel: end_to_end::Channel::State(reading), reader: of(*reader) });
+            sharp.push(end_to_end::Hop {
+                channel: end_to_end::ChainChannel::State(reading),
+                reader: of(*reader),
+            });
             from = *reader;
         }
         let links: Vec<_> = hops
@@ -403,7 +408,7 @@ fn chains_never_exceed_their_bounds() {
             .scan(0, |from, (_, reader)| {
                 let period = tasks[*from].period;
                 *from = *reader;
-                Some(chain::Link::State { period, periodic: true, response: case.response[*reader] })
+                Some(chain::ChainLink::State { period, periodic: true, response: case.response[*reader] })
             })
             .collect();
         let path = Path { first: 0, hops: hops.clone() };
@@ -503,9 +508,13 @@ fn queues_are_never_fuller_than_their_capacity() {
         let case = case(&mut random, 2, 4, true);
         let (sends, takes) = (1 + random.below(3) as u32, 1 + random.below(3) as u32);
         let tasks = case.set.tasks();
-        let writer = queue::Writer { period: tasks[0].period, response: case.response[0], sends };
-        let reader =
-            queue::Reader { period: tasks[1].period, response: case.response[1], takes, triggered: false };
+        let writer = queue::SendingTask { period: tasks[0].period, response: case.response[0], sends };
+        let reader = queue::TakingTask {
+            period: tasks[1].period,
+            response: case.response[1],
+            takes,
+            triggered: false,
+        };
         let capacity = queue::capacity(&writer, &reader).expect("small");
         let Some(capacity) = capacity.bound().copied().filter(|_| capacity.holds()) else { continue };
         seen += 1;
@@ -515,14 +524,14 @@ fn queues_are_never_fuller_than_their_capacity() {
         let fill = flows.fill(0).expect("a queue");
         assert_eq!(fill.lost, 0, "{fill:?} of {capacity} in {:?}", case.set);
         attained += u64::from(fill.most as u64 == capacity);
-        let of = |at: usize| end_to_end::Task {
+        let of = |at: usize| end_to_end::ChainTask {
             arrivals: ArrivalPattern::Periodic,
             period: tasks[at].period,
             response: case.response[at],
             jitter: tasks[at].jitter,
         };
         let hop = end_to_end::Hop {
-            channel: end_to_end::Channel::Queue { sends, takes, triggered: false },
+            channel: end_to_end::ChainChannel::Queue { sends, takes, triggered: false },
             reader: of(1),
         };
         let measured = flows.measure(&Path { first: 0, hops: vec![(0, 1)] }).expect("a path");

@@ -231,7 +231,7 @@ fn blocks(set: &TaskSet, task: usize, priority: u32) -> u64 {
 fn bound(set: &TaskSet, task: usize, budgets: &[Option<u64>], more: u64) -> Option<Duration> {
     let own = &set.tasks()[task];
     let longest = |at: usize| set.requests(at).iter().map(|one| one.length.as_ns()).max().unwrap_or(0);
-    let of = |at: usize| preemptive::Task {
+    let of = |at: usize| preemptive::FpTask {
         cost: budgets[at].map_or(set.cost(at), |budget| ns(budget + more * longest(at))),
         period: set.tasks()[at].period,
         jitter: set.tasks()[at].jitter,

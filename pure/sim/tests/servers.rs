@@ -71,7 +71,7 @@ fn a_deferrable_server_serves_back_to_back() {
     assert_eq!(POLICIES.map(tasks), [[1], [5], [3]].map(|of| of.map(ns).to_vec()));
 }
 
-fn response(own: preemptive::Task, higher: &[preemptive::Task]) -> Option<Duration> {
+fn response(own: preemptive::FpTask, higher: &[preemptive::FpTask]) -> Option<Duration> {
     let subject = Subject {
         task: own,
         deadline: own.period,
@@ -98,7 +98,7 @@ fn requests_and_tasks_never_exceed_their_bounds() {
             })
             .collect();
         let set = set(tasks);
-        let of = |at: usize| preemptive::Task {
+        let of = |at: usize| preemptive::FpTask {
             cost: set.cost(at),
             period: set.tasks()[at].period,
             jitter: Duration::ZERO,
@@ -107,14 +107,15 @@ fn requests_and_tasks_never_exceed_their_bounds() {
         let period = 6 + random.below(20);
         let mut server = server(POLICIES[which], 2, 1 + random.below(period / 3), period);
         server.start = ns(random.below(period));
-        let own = preemptive::Task {
+        let own = preemptive::FpTask {
             cost: server.budget,
             period: server.period,
             jitter: Duration::ZERO,
             arrivals: ArrivalPattern::Driven,
         };
         let Some(of_budget) = response(own, &[of(0)]) else { continue };
-        let bounded = bounds::Server { budget: server.budget, period: server.period, response: of_budget };
+        let bounded =
+            bounds::ServerSupply { budget: server.budget, period: server.period, response: of_budget };
         let (cost, between) = (1 + random.below(8), 5 + random.below(60));
         let jitter = between * random.below(4);
         let asked = bounds::Requests {

@@ -4,7 +4,7 @@
 //! Claims under EDF.
 
 use taut_analysis::multi::edf_msrp;
-use taut_analysis::uni::edf::response::{self, Locks, Response};
+use taut_analysis::uni::edf::response::{self, EdfResponse, Locks};
 use taut_analysis::uni::edf::{demand, dfp, srp};
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::TaskSet;
@@ -87,7 +87,7 @@ fn global(set: &TaskSet, canary: Option<&str>) -> Result<Vec<Claim>, String> {
 }
 
 /// The bounds of a core's tasks, within the deadlines or not; empty if the analysis gives none.
-fn all(found: Verdict<Vec<Response>>) -> Vec<Duration> {
+fn all(found: Verdict<Vec<EdfResponse>>) -> Vec<Duration> {
     let found = match found {
         Verdict::Schedulable(found)
         | Verdict::Unschedulable(found)
@@ -103,8 +103,8 @@ fn of_bounds(set: &TaskSet, name: &'static str, bounds: Vec<Option<Duration>>) -
 }
 
 /// The responses of a core as if nothing blocked.
-fn unblocked(set: &TaskSet, core: usize) -> Result<Verdict<Vec<Response>>, Overflow> {
-    let tasks: Vec<_> = set.on_core(core).map(|at| demand::Task::of(set, at)).collect();
+fn unblocked(set: &TaskSet, core: usize) -> Result<Verdict<Vec<EdfResponse>>, Overflow> {
+    let tasks: Vec<_> = set.on_core(core).map(|at| demand::EdfTask::of(set, at)).collect();
     let mut found = Vec::new();
     for which in 0..tasks.len() {
         match response::response(&tasks, which, &[], false)? {

@@ -4,11 +4,11 @@
 //! Claims under fixed priority.
 
 use taut_analysis::multi::{
-    Bounds, Guard, Guarded, Status, TaskBound, fmlp_plus, fmlp07, mixed, mpcp_lnr09_sound, msrp_gai01,
+    Bounds, Guard, GuardedSet, Status, TaskBound, fmlp_plus, fmlp07, mixed, mpcp_lnr09_sound, msrp_gai01,
     msrp_holistic, msrp_joint,
 };
 use taut_analysis::uni::fp::ceiling::Ceilings;
-use taut_analysis::uni::fp::offsets::{self, Activity, Method, Position, Transaction};
+use taut_analysis::uni::fp::offsets::{self, Activity, ActivityPosition, OffsetTheorem, Transaction};
 use taut_analysis::uni::fp::{local_locks, sweep};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
 use taut_model::{ArrivalPattern, TaskSet};
@@ -19,11 +19,11 @@ use super::{Claim, Protocol, is_phased, judged};
 use crate::draw::Shares;
 
 /// The methods for offsets. The exact one may examine this many scenarios per activity.
-const METHODS: [(&str, Method); 4] = [
-    ("uni::fp::offsets::holistic", Method::Holistic),
-    ("uni::fp::offsets::approximate", Method::Approximate),
-    ("uni::fp::offsets::slanted", Method::Slanted),
-    ("uni::fp::offsets::exact", Method::Exact(1000)),
+const METHODS: [(&str, OffsetTheorem); 4] = [
+    ("uni::fp::offsets::holistic", OffsetTheorem::Holistic),
+    ("uni::fp::offsets::approximate", OffsetTheorem::Approximate),
+    ("uni::fp::offsets::slanted", OffsetTheorem::Slanted),
+    ("uni::fp::offsets::exact", OffsetTheorem::Exact(1000)),
 ];
 
 /// The protocols under fixed priority, with their claims.
@@ -58,9 +58,9 @@ pub(super) fn protocols(
         Ok::<_, String>([sound].into_iter().chain(linear).collect::<Vec<_>>())
     };
     let fmlp = || claim("multi::fmlp_plus", fmlp_plus::response_times(set));
-    let short = fmlp07::response_times(set, |_| fmlp07::Kind::Short);
-    let long = fmlp07::response_times(set, |_| fmlp07::Kind::Long);
-    let kind = |at| if suspends(at) { fmlp07::Kind::Long } else { fmlp07::Kind::Short };
+    let short = fmlp07::response_times(set, |_| fmlp07::FmlpResource::Short);
+    let long = fmlp07::response_times(set, |_| fmlp07::FmlpResource::Long);
+    let kind = |at| if suspends(at) { fmlp07::FmlpResource::Long } else { fmlp07::FmlpResource::Short };
     let short_and_long = fmlp07::response_times(set, kind);
     Ok(vec![
         Protocol {
@@ -103,7 +103,7 @@ fn by_turns(set: &TaskSet, suspending: GlobalRule) -> Rules {
 
 /// The bounds of a set with both MPCP and MSRP.
 fn both(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
-    let mut guarded = match Guarded::new(set)? {
+    let mut guarded = match GuardedSet::new(set)? {
         Ok(guarded) => guarded,
         Err(assumption) => return Ok(Verdict::NotApplicable(assumption)),
     };
@@ -160,7 +160,7 @@ fn swept(set: &TaskSet) -> Result<Option<Claim>, String> {
         }
         let task = |&at: &usize| {
             let task = &set.tasks()[at];
-            sweep::Task {
+            sweep::SweepTask {
                 cost: set.cost(at),
                 period: task.period,
                 deadline: task.deadline,
@@ -189,7 +189,7 @@ fn with_offsets(set: &TaskSet, canary: Option<&str>) -> Result<Vec<Claim>, Strin
         return Ok(Vec::new());
     }
     let ceilings = Ceilings::of(set);
-    let claim = |(name, method): (&'static str, Method)| {
+    let claim = |(name, method): (&'static str, OffsetTheorem)| {
         let mut bounds = vec![None; set.tasks().len()];
         for core in 0..set.cores().len() {
             let (mut transactions, mut places): (Vec<Transaction>, Vec<Vec<usize>>) =
@@ -226,7 +226,7 @@ fn with_offsets(set: &TaskSet, canary: Option<&str>) -> Result<Vec<Claim>, Strin
             }
             for (transaction, of) in places.iter().enumerate() {
                 for (activity, &at) in of.iter().enumerate() {
-                    let place = Position { transaction, activity };
+                    let place = ActivityPosition { transaction, activity };
                     let found = offsets::response(method, &transactions, place);
                     let offset = transactions[transaction].activities[activity].offset;
                     bounds[at] = match found.map_err(|overflow| overflow.to_string())? {

@@ -3,7 +3,7 @@
 
 //! Non-preemptible regions: sections of a resource that all tasks of the core use, under immediate ceilings.
 
-use taut_analysis::uni::fp::preemptive::{Subject, Task};
+use taut_analysis::uni::fp::preemptive::{FpTask, Subject};
 use taut_analysis::uni::fp::{limited_preemption, non_preemptive};
 use taut_analysis::{Overflow, Verdict};
 use taut_model::ArrivalPattern;
@@ -55,15 +55,15 @@ fn response(
     at: usize,
     whole: bool,
     weak: bool,
-) -> Result<Verdict<limited_preemption::Response>, Overflow> {
+) -> Result<Verdict<limited_preemption::WindowResponse>, Overflow> {
     let task = |at: usize| {
         let SetTask { period, jitter, .. } = set.tasks()[at];
-        Task { cost: set.cost(at), period, jitter, arrivals: ArrivalPattern::Driven }
+        FpTask { cost: set.cost(at), period, jitter, arrivals: ArrivalPattern::Driven }
     };
     let own = &set.tasks()[at];
     let others = || set.on_core(own.core).filter(|&other| other != at);
     let is_lower = |other: &usize| set.tasks()[*other].priority < own.priority;
-    let higher: Vec<Task> = others().filter(|other| !is_lower(other)).map(task).collect();
+    let higher: Vec<FpTask> = others().filter(|other| !is_lower(other)).map(task).collect();
     let blocking = non_preemptive::blocking(others().filter(is_lower).map(|lower| last[lower]), STEP);
     let subject = Subject {
         task: task(at),

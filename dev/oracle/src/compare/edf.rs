@@ -4,7 +4,7 @@
 //! EDF, one core at a time.
 
 use serde_json::Value;
-use taut_analysis::uni::edf::response::{self, Blocker, Locks, Response};
+use taut_analysis::uni::edf::response::{self, Blocker, EdfResponse, Locks};
 use taut_analysis::uni::edf::{demand, dfp, srp};
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{SchedulingPolicy, TaskSet};
@@ -85,7 +85,7 @@ pub(super) fn without_locks(
 ) -> Result<Vec<Option<Duration>>, String> {
     let mut found = vec![None; set.tasks().len()];
     for core in 0..set.cores().len() {
-        let tasks: Vec<_> = set.on_core(core).map(|at| demand::Task::of(set, at)).collect();
+        let tasks: Vec<_> = set.on_core(core).map(|at| demand::EdfTask::of(set, at)).collect();
         let blocker = |at: usize| Blocker {
             time: longest(at),
             from: Duration::ZERO,
@@ -133,7 +133,7 @@ fn missed(
         compared.take(!missed, || "a deadline was missed in a set that ours accepts".into());
     }
     for core in (0..set.cores().len()).filter(|_| !missed) {
-        let ours: Vec<Response> = match said(response::core(set, core, locks))? {
+        let ours: Vec<EdfResponse> = match said(response::core(set, core, locks))? {
             Verdict::Schedulable(ours)
             | Verdict::Unschedulable(ours)
             | Verdict::NotShown(Why::Passes(ours)) => ours,

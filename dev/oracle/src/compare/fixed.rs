@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 use taut_analysis::uni::edf::demand;
-use taut_analysis::uni::fp::preemptive::{Subject, Task};
+use taut_analysis::uni::fp::preemptive::{FpTask, Subject};
 use taut_analysis::uni::fp::{arbitrary, local_locks, non_preemptive};
 use taut_model::ArrivalPattern;
 use taut_model::{SchedulingPolicy, SetTask, TaskSet};
@@ -88,9 +88,9 @@ fn fixed_priority(
 fn each(
     set: &TaskSet,
     blocking: impl Fn(usize) -> Duration,
-    ask: impl Fn(&Subject, &[Task]) -> Result<Option<Duration>, String>,
+    ask: impl Fn(&Subject, &[FpTask]) -> Result<Option<Duration>, String>,
 ) -> Result<Vec<Option<Duration>>, String> {
-    let plain = |at: usize| Task {
+    let plain = |at: usize| FpTask {
         cost: set.cost(at),
         period: set.tasks()[at].period,
         jitter: set.tasks()[at].jitter,

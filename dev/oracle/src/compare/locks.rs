@@ -6,8 +6,8 @@
 use serde_json::Value;
 use taut_analysis::multi::unsound::mpcp_lnr09_paper::{self, Claims};
 use taut_analysis::multi::{
-    Bounds, Status, TaskBound, Terms, edf_msrp, fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic,
-    msrp_joint,
+    Bounds, ResponseTerms, Status, TaskBound, edf_msrp, fmlp_plus, mpcp_lnr09_sound, msrp_gai01,
+    msrp_holistic, msrp_joint,
 };
 use taut_analysis::{Overflow, Verdict};
 use taut_model::{SchedulingPolicy, TaskSet};
@@ -167,8 +167,8 @@ fn bounds(found: Result<Verdict<Bounds>, Overflow>) -> Result<Outcome, String> {
 }
 
 fn terms(
-    found: Result<Result<Vec<Terms>, taut_analysis::Assumption>, Overflow>,
-) -> Result<Vec<Terms>, String> {
+    found: Result<Result<Vec<ResponseTerms>, taut_analysis::Assumption>, Overflow>,
+) -> Result<Vec<ResponseTerms>, String> {
     said(found)?.map_err(|why| format!("our analysis does not apply: {why}"))
 }
 
@@ -220,25 +220,30 @@ fn suspending(name: &'static str, result: &Value, ours: &Outcome, tasks: usize) 
     settled(name, result, &all, tasks)
 }
 
-type TermOf = (&'static str, fn(&Terms) -> Duration);
+type TermOf = (&'static str, fn(&ResponseTerms) -> Duration);
 
-fn part(key: &'static str, of: fn(&Terms) -> Duration) -> TermOf {
+fn part(key: &'static str, of: fn(&ResponseTerms) -> Duration) -> TermOf {
     (key, of)
 }
 
-fn local(terms: &Terms) -> Duration {
+fn local(terms: &ResponseTerms) -> Duration {
     terms.local_blocking
 }
 
-fn remote(terms: &Terms) -> Duration {
+fn remote(terms: &ResponseTerms) -> Duration {
     terms.remote_blocking
 }
 
-fn waiting(terms: &Terms) -> Duration {
+fn waiting(terms: &ResponseTerms) -> Duration {
     terms.local_blocking.checked_add(terms.remote_blocking).unwrap_or(Duration::MAX)
 }
 
-fn of_terms(name: &'static str, result: &Value, ours: &[Terms], parts: &[TermOf]) -> Result<Found, String> {
+fn of_terms(
+    name: &'static str,
+    result: &Value,
+    ours: &[ResponseTerms],
+    parts: &[TermOf],
+) -> Result<Found, String> {
     let mut compared = Compared::default();
     for (key, part) in parts {
         let theirs = times(&result[key])?;

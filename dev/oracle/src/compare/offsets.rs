@@ -4,7 +4,7 @@
 //! Transactions with offsets.
 
 use serde_json::Value;
-use taut_analysis::uni::fp::offsets::{self, Activity, Method, Transaction};
+use taut_analysis::uni::fp::offsets::{self, Activity, OffsetTheorem, Transaction};
 use taut_analysis::{Verdict, Why};
 use taut_time::Duration;
 
@@ -24,22 +24,29 @@ pub(super) fn result_of(
     result: &Value,
 ) -> Result<Option<Found>, String> {
     let found = match (tool, analysis) {
-        ("mast", "holistic") => transactions(case, "uni::fp::offsets::holistic", Method::Holistic, result),
+        ("mast", "holistic") => {
+            transactions(case, "uni::fp::offsets::holistic", OffsetTheorem::Holistic, result)
+        }
         ("mast", "offset_based_approx") => {
-            transactions(case, "uni::fp::offsets::approximate", Method::Approximate, result)
+            transactions(case, "uni::fp::offsets::approximate", OffsetTheorem::Approximate, result)
         }
         ("mast", "offset_based_slanted") => {
-            transactions(case, "uni::fp::offsets::slanted", Method::Slanted, result)
+            transactions(case, "uni::fp::offsets::slanted", OffsetTheorem::Slanted, result)
         }
         ("mast", "offset_based_brute_force") => {
-            transactions(case, "uni::fp::offsets::exact", Method::Exact(SCENARIOS), result)
+            transactions(case, "uni::fp::offsets::exact", OffsetTheorem::Exact(SCENARIOS), result)
         }
         _ => return Ok(None),
     };
     found.map(Some)
 }
 
-fn transactions(case: &Case, name: &'static str, method: Method, result: &Value) -> Result<Found, String> {
+fn transactions(
+    case: &Case,
+    name: &'static str,
+    method: OffsetTheorem,
+    result: &Value,
+) -> Result<Found, String> {
     if !done(result) {
         return Ok(Found::Left("it did not finish"));
     }

@@ -6,7 +6,7 @@
 use taut_analysis::Overflow;
 use taut_analysis::wait_free::buffers::Claim;
 use taut_analysis::wait_free::partition::{self, Partition};
-use taut_analysis::wait_free::writes_during_read::{self, Writer};
+use taut_analysis::wait_free::writes_during_read::{self, WriterTiming};
 use taut_time::Duration;
 
 use crate::figure::{Axis, Body, Figure, Line, Marker, Panel, Stroke, line};
@@ -15,7 +15,7 @@ use crate::page::{Values, table};
 /// R_max of each reader as printed, and N_max as printed.
 const READS: [u64; 7] = [4, 5, 9, 14, 20, 125, 475];
 const PRINTED_WRITES: [u64; 7] = [2, 2, 2, 3, 3, 14, 49];
-const WRITER: Writer = Writer { period: Duration::from_ns(10), within: Duration::from_ns(7) };
+const WRITER: WriterTiming = WriterTiming { period: Duration::from_ns(10), within: Duration::from_ns(7) };
 
 /// The writes during each read, and the division that each way to count finds.
 pub(super) struct Counts {

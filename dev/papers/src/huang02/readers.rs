@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_analysis::wait_free::writes_during_read::{self, Writer};
+use taut_analysis::wait_free::writes_during_read::{self, WriterTiming};
 use taut_analysis::{Overflow, Verdict};
 use taut_time::Duration;
 
@@ -27,7 +27,7 @@ pub(super) fn draw(readers: usize, fast_percent: usize, draw: &mut Draw) -> Vec<
 
 /// N_max of a read that lasts `read` ns.
 pub(super) fn writes(read: u64) -> Result<u64, Overflow> {
-    let writer = Writer { period: PERIOD, within: PERIOD };
+    let writer = WriterTiming { period: PERIOD, within: PERIOD };
     match writes_during_read::printed(Duration::from_ns(read), &writer)? {
         Verdict::Schedulable(writes) => Ok(writes),
         _ => Err(Overflow),

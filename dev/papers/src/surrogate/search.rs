@@ -7,7 +7,7 @@
 //! readers. A round of steps uses those from before the round, and there are several rounds.
 
 use taut_analysis::wait_free::lifetime;
-use taut_analysis::wait_free::writes_during_read::Writer;
+use taut_analysis::wait_free::writes_during_read::WriterTiming;
 use taut_planner::select::Equations;
 use taut_sweep::Object;
 use taut_time::Duration;
@@ -64,8 +64,10 @@ pub(super) fn approach(case: &mut Case, goal: &Goal, draw: &mut Draw) {
 impl Search<'_> {
     fn bytes(&self, object: &Object) -> Bytes {
         let tccp = |responses: &[Duration]| {
-            let writer =
-                Writer { period: self.case.tasks[object.writer].period, within: responses[object.writer] };
+            let writer = WriterTiming {
+                period: self.case.tasks[object.writer].period,
+                within: responses[object.writer],
+            };
             let used: Vec<_> = object.readers.iter().map(|&reader| responses[reader]).collect();
             let count = lifetime::buffers(&used, &writer).ok().and_then(|count| count.bound().copied());
             count.unwrap_or(0) * object.bytes + INDEX

@@ -39,7 +39,7 @@
 
 use taut_time::Duration;
 
-use super::end_to_end::{Channel, Hop, Reading, Task, ends};
+use super::end_to_end::{ChainChannel, ChainTask, Hop, Reading, ends};
 use crate::wide::{duration, ns};
 use crate::{Assumption, Overflow, Verdict, queue};
 
@@ -61,7 +61,7 @@ pub struct DataAge {
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn data_age(first: &Task, hops: &[Hop]) -> Result<Verdict<DataAge>, Overflow> {
+pub fn data_age(first: &ChainTask, hops: &[Hop]) -> Result<Verdict<DataAge>, Overflow> {
     let mut waits = Vec::with_capacity(hops.len());
     let mut total = 0;
     let mut writer = first;
@@ -82,7 +82,7 @@ pub fn data_age(first: &Task, hops: &[Hop]) -> Result<Verdict<DataAge>, Overflow
         total += ns(wait);
         waits.push(wait);
         writer = &hop.reader;
-        if matches!(hop.channel, Channel::State(_)) {
+        if matches!(hop.channel, ChainChannel::State(_)) {
             renewed = renewal(writer);
         }
     }
@@ -92,14 +92,14 @@ pub fn data_age(first: &Task, hops: &[Hop]) -> Result<Verdict<DataAge>, Overflow
 }
 
 /// E of a task that takes in something new in every job: its period, if it is periodic.
-fn renewal(task: &Task) -> Option<Duration> {
+fn renewal(task: &ChainTask) -> Option<Duration> {
     task.arrivals.is_periodic().then_some(task.period)
 }
 
 /// W: from the arrival of the writer's job to that of the reader's.
-fn between(writer: &Task, renewed: Option<Duration>, hop: &Hop) -> Result<Verdict<Duration>, Overflow> {
+fn between(writer: &ChainTask, renewed: Option<Duration>, hop: &Hop) -> Result<Verdict<Duration>, Overflow> {
     let reading = match hop.channel {
-        Channel::Queue { sends, takes, triggered } => {
+        ChainChannel::Queue { sends, takes, triggered } => {
             let (from, to) = ends(writer, &hop.reader, (sends, takes, triggered));
             return match queue::wait(&from, &to)? {
                 Verdict::Schedulable(wait) => {
@@ -108,7 +108,7 @@ fn between(writer: &Task, renewed: Option<Duration>, hop: &Hop) -> Result<Verdic
                 other => Ok(other),
             };
         }
-        Channel::State(reading) => reading,
+        ChainChannel::State(reading) => reading,
     };
     let periodic = writer.arrivals.is_periodic() || reading != Reading::PreservedDelayed;
     let Some(renewed) = renewed.filter(|_| periodic) else {

@@ -14,7 +14,7 @@ use crate::queue;
 
 /// A task of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct ChainTask {
     /// When its jobs arrive.
     pub arrivals: ArrivalPattern,
     /// T: the period, or the least time between arrivals.
@@ -28,7 +28,7 @@ pub struct Task {
 
 /// The channel between two tasks of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Channel {
+pub enum ChainChannel {
     /// The latest value.
     State(Reading),
     /// Every value, in order; the queue is never full.
@@ -62,20 +62,20 @@ pub enum Reading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// The channel.
-    pub channel: Channel,
+    pub channel: ChainChannel,
     /// Its reader.
-    pub reader: Task,
+    pub reader: ChainTask,
 }
 
 /// The ends of a queue, as types of [`queue`].
 pub(super) fn ends(
-    writer: &Task,
-    reader: &Task,
+    writer: &ChainTask,
+    reader: &ChainTask,
     channel: (u32, u32, bool),
-) -> (queue::Writer, queue::Reader) {
+) -> (queue::SendingTask, queue::TakingTask) {
     let (sends, takes, triggered) = channel;
     (
-        queue::Writer { period: writer.period, response: writer.response, sends },
-        queue::Reader { period: reader.period, response: reader.response, takes, triggered },
+        queue::SendingTask { period: writer.period, response: writer.response, sends },
+        queue::TakingTask { period: reader.period, response: reader.response, takes, triggered },
     )
 }

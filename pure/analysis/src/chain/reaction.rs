@@ -30,7 +30,7 @@
 
 use taut_time::Duration;
 
-use super::end_to_end::{Channel, Hop, Reading, Task, ends};
+use super::end_to_end::{ChainChannel, ChainTask, Hop, Reading, ends};
 use crate::wide::{duration, ns};
 use crate::{Assumption, Overflow, Verdict, queue};
 
@@ -51,7 +51,7 @@ pub struct Reaction {
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn reaction(first: &Task, hops: &[Hop]) -> Result<Verdict<Reaction>, Overflow> {
+pub fn reaction(first: &ChainTask, hops: &[Hop]) -> Result<Verdict<Reaction>, Overflow> {
     let sampling = if first.arrivals.is_periodic() { first.period } else { Duration::ZERO };
     let mut waits = Vec::with_capacity(hops.len());
     let mut total = ns(sampling);
@@ -83,15 +83,15 @@ pub fn reaction(first: &Task, hops: &[Hop]) -> Result<Verdict<Reaction>, Overflo
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn davare07(tasks: &[Task]) -> Result<Duration, Overflow> {
+pub fn davare07(tasks: &[ChainTask]) -> Result<Duration, Overflow> {
     duration(tasks.iter().map(|task| ns(task.period) + ns(task.response)).sum())
 }
 
 /// W: from the arrival of the writer's job to that of the reader's.
-fn between(writer: &Task, hop: &Hop) -> Result<Verdict<Duration>, Overflow> {
+fn between(writer: &ChainTask, hop: &Hop) -> Result<Verdict<Duration>, Overflow> {
     let reader = &hop.reader;
     match hop.channel {
-        Channel::Queue { sends, takes, triggered } => {
+        ChainChannel::Queue { sends, takes, triggered } => {
             let (from, to) = ends(writer, reader, (sends, takes, triggered));
             match queue::wait(&from, &to)? {
                 Verdict::Schedulable(wait) => {
@@ -100,13 +100,13 @@ fn between(writer: &Task, hop: &Hop) -> Result<Verdict<Duration>, Overflow> {
                 other => Ok(other),
             }
         }
-        Channel::State(_) if !reader.arrivals.is_periodic() => {
+        ChainChannel::State(_) if !reader.arrivals.is_periodic() => {
             Ok(Verdict::NotApplicable(Assumption::PeriodicReader))
         }
-        Channel::State(Reading::PreservedDelayed) if !writer.arrivals.is_periodic() => {
+        ChainChannel::State(Reading::PreservedDelayed) if !writer.arrivals.is_periodic() => {
             Ok(Verdict::NotApplicable(Assumption::PeriodicWriter))
         }
-        Channel::State(reading) => {
+        ChainChannel::State(reading) => {
             let known = match reading {
                 Reading::Newest => ns(writer.response),
                 Reading::NewestBelowWriter | Reading::Preserved => ns(writer.jitter),

@@ -12,8 +12,8 @@
 use taut_model::ArrivalPattern;
 use taut_time::Duration;
 
-use super::{Bound, BoundTerm, Core, Term};
-use crate::uni::fp::offsets::{self, Activity, Method, Position, Transaction};
+use super::{AnalysedCore, Bound, BoundTerm, Term};
+use crate::uni::fp::offsets::{self, Activity, ActivityPosition, OffsetTheorem, Transaction};
 use crate::{Assumption, Overflow, Verdict, Why};
 
 /// The most jobs of a hyperperiod that are analysed one by one.
@@ -26,11 +26,11 @@ const SCENARIOS_MAX: u64 = 1_000;
 struct Phases {
     transactions: Vec<Transaction>,
     /// By task; the probe last.
-    jobs: Vec<Vec<Position>>,
+    jobs: Vec<Vec<ActivityPosition>>,
 }
 
-impl Core {
-    /// Bounds the response time of a task with its known phases. Less robust than [`Core::response`]: without a
+impl AnalysedCore {
+    /// Bounds the response time of a task with its known phases. Less robust than [`AnalysedCore::response`]: without a
     /// common start the bound says nothing. Its `from_release` is equal to its `from_arrival`.
     ///
     /// # Errors
@@ -48,13 +48,13 @@ impl Core {
             let offset = activity.offset;
             activity.blocking = subject.blocking;
             activity.deadline = offset.checked_add(subject.deadline).ok_or(Overflow)?;
-            let found = match offsets::response(Method::Exact(SCENARIOS_MAX), &transactions, job)? {
+            let found = match offsets::response(OffsetTheorem::Exact(SCENARIOS_MAX), &transactions, job)? {
                 Verdict::NotApplicable(Assumption::FewScenarios) => {
-                    offsets::response(Method::Slanted, &transactions, job)?
+                    offsets::response(OffsetTheorem::Slanted, &transactions, job)?
                 }
                 found => found,
             };
-            let response = |r: &offsets::Response| r.from_event.saturating_sub(offset);
+            let response = |r: &offsets::ActivityResponse| r.from_event.saturating_sub(offset);
             match found {
                 Verdict::Schedulable(r) => worst = worst.max(response(&r)),
                 Verdict::Unschedulable(r) | Verdict::NotShown(Why::Passes(r)) => {
@@ -96,7 +96,7 @@ impl Core {
             let mut jobs = Vec::new();
             let mut next = offset.unwrap_or(Duration::ZERO);
             while next < period || jobs.is_empty() {
-                jobs.push(Position { transaction, activity: activities.len() });
+                jobs.push(ActivityPosition { transaction, activity: activities.len() });
                 activities.push(Activity {
                     cost: charged.cost,
                     cost_least: Duration::ZERO,

@@ -23,7 +23,7 @@
 
 use taut_time::Duration;
 
-use super::phases::{self, Level, Phases, Recurring, Subject, Window};
+use super::phases::{self, DeliverySubject, DeliveryWindow, Phases, PriorityLevel, Recurring};
 use crate::wide::ns;
 use crate::{Overflow, Verdict};
 
@@ -31,7 +31,11 @@ use crate::{Overflow, Verdict};
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn bound(levels: &[Level], subject: &Subject, blocking: Duration) -> Result<Verdict<Window>, Overflow> {
+pub fn bound(
+    levels: &[PriorityLevel],
+    subject: &DeliverySubject,
+    blocking: Duration,
+) -> Result<Verdict<DeliveryWindow>, Overflow> {
     if let Some(assumption) = phases::broken(levels, subject) {
         return Ok(Verdict::NotApplicable(assumption));
     }
@@ -56,7 +60,7 @@ pub fn bound(levels: &[Level], subject: &Subject, blocking: Duration) -> Result<
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn printed(levels: &[Level], subject: &Subject) -> Result<Verdict<Phases>, Overflow> {
+pub fn printed(levels: &[PriorityLevel], subject: &DeliverySubject) -> Result<Verdict<Phases>, Overflow> {
     super::message::printed(levels, subject)
 }
 
@@ -65,14 +69,19 @@ mod tests {
     use super::*;
     use crate::draw::Draw;
 
-    fn level(priority: u32, waiting: u64, gap: u64, costs: [u64; 3]) -> Level {
+    fn level(priority: u32, waiting: u64, gap: u64, costs: [u64; 3]) -> PriorityLevel {
         let [handle, take_out, put_in] = costs.map(Duration::from_ns);
         let gap = (gap > 0).then(|| Duration::from_ns(gap));
-        Level { priority, waiting, gap, handle, take_out, put_in }
+        PriorityLevel { priority, waiting, gap, handle, take_out, put_in }
     }
 
     /// Runs a delivery: the manager above all, then callbacks by level.
-    fn run(levels: &[Level], subject: &Subject, first: &[u64], mut gap: impl FnMut(usize) -> u64) -> u64 {
+    fn run(
+        levels: &[PriorityLevel],
+        subject: &DeliverySubject,
+        first: &[u64],
+        mut gap: impl FnMut(usize) -> u64,
+    ) -> u64 {
         let mut manager: u64 = 0;
         let mut callbacks: Vec<u64> = Vec::new();
         for (i, l) in levels.iter().enumerate() {
@@ -113,7 +122,7 @@ mod tests {
             let levels: Vec<_> = (0..count)
                 .map(|p| level(p as u32, draw(0, 3), draw(0, 60), [draw(1, 6), draw(0, 2), draw(0, 2)]))
                 .collect();
-            let subject = Subject {
+            let subject = DeliverySubject {
                 level: draw(0, count as u64 - 1) as usize,
                 ahead: draw(0, 3),
                 deadline: Duration::from_ns(5_000),
@@ -138,7 +147,7 @@ mod tests {
     #[test]
     fn printed_leaves_out_the_manager() {
         let levels = [level(1, 10, 0, [100, 3, 0]), level(2, 0, 0, [20, 3, 0])];
-        let subject = Subject { level: 1, ahead: 0, deadline: Duration::from_ns(1_000) };
+        let subject = DeliverySubject { level: 1, ahead: 0, deadline: Duration::from_ns(1_000) };
         let total = |phases: Option<&Phases>| phases.map(|phases| phases.total.as_ns());
         assert_eq!(total(printed(&levels, &subject).expect("small").bound()), Some(23));
         let found = bound(&levels, &subject, Duration::ZERO).expect("small");

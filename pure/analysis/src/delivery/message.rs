@@ -21,7 +21,7 @@
 
 use taut_time::Duration;
 
-use super::phases::{self, Level, Phases, Recurring, Subject, Window};
+use super::phases::{self, DeliverySubject, DeliveryWindow, Phases, PriorityLevel, Recurring};
 use crate::wide::ns;
 use crate::{Overflow, Verdict};
 
@@ -29,7 +29,11 @@ use crate::{Overflow, Verdict};
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn bound(levels: &[Level], subject: &Subject, blocking: Duration) -> Result<Verdict<Window>, Overflow> {
+pub fn bound(
+    levels: &[PriorityLevel],
+    subject: &DeliverySubject,
+    blocking: Duration,
+) -> Result<Verdict<DeliveryWindow>, Overflow> {
     if let Some(assumption) = phases::broken(levels, subject) {
         return Ok(Verdict::NotApplicable(assumption));
     }
@@ -51,7 +55,7 @@ pub fn bound(levels: &[Level], subject: &Subject, blocking: Duration) -> Result<
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn printed(levels: &[Level], subject: &Subject) -> Result<Verdict<Phases>, Overflow> {
+pub fn printed(levels: &[PriorityLevel], subject: &DeliverySubject) -> Result<Verdict<Phases>, Overflow> {
     if let Some(assumption) = phases::broken(levels, subject) {
         return Ok(Verdict::NotApplicable(assumption));
     }
@@ -64,20 +68,26 @@ mod tests {
     use crate::draw::Draw;
     use crate::{Assumption, Why};
 
-    fn level(priority: u32, waiting: u64, gap: u64, costs: [u64; 3]) -> Level {
+    fn level(priority: u32, waiting: u64, gap: u64, costs: [u64; 3]) -> PriorityLevel {
         let [handle, take_out, put_in] = costs.map(Duration::from_ns);
         let gap = (gap > 0).then(|| Duration::from_ns(gap));
-        Level { priority, waiting, gap, handle, take_out, put_in }
+        PriorityLevel { priority, waiting, gap, handle, take_out, put_in }
     }
 
-    fn subject(level: usize, ahead: u64) -> Subject {
-        Subject { level, ahead, deadline: Duration::from_ns(5_000) }
+    fn subject(level: usize, ahead: u64) -> DeliverySubject {
+        DeliverySubject { level, ahead, deadline: Duration::from_ns(5_000) }
     }
 
     /// Runs a delivery, a tick at a time: the more urgent level first, within a level enqueueing before handling.
     /// `gap` says how long after its last message the next message of a level comes.
-    fn run(levels: &[Level], subject: &Subject, first: &[u64], mut gap: impl FnMut(usize) -> u64) -> u64 {
-        let served = |level: &Level| (level.handle.as_ns() + level.take_out.as_ns(), level.put_in.as_ns());
+    fn run(
+        levels: &[PriorityLevel],
+        subject: &DeliverySubject,
+        first: &[u64],
+        mut gap: impl FnMut(usize) -> u64,
+    ) -> u64 {
+        let served =
+            |level: &PriorityLevel| (level.handle.as_ns() + level.take_out.as_ns(), level.put_in.as_ns());
         // Per level: time to handle before the subject, time to enqueue, and time to handle behind the subject.
         let mut left: Vec<[u64; 3]> = levels
             .iter()
@@ -168,11 +178,12 @@ mod tests {
             bound(&one, &subject(2, 0), Duration::ZERO),
             Ok(Verdict::NotApplicable(Assumption::Listed))
         );
-        let never = Level { gap: Some(Duration::ZERO), ..one[0] };
+        let never = PriorityLevel { gap: Some(Duration::ZERO), ..one[0] };
         assert_eq!(printed(&[never], &subject(0, 0)), Ok(Verdict::NotApplicable(Assumption::PositivePeriod)));
-        let endless = Level { waiting: u64::MAX, handle: Duration::MAX, take_out: Duration::MAX, ..one[0] };
+        let endless =
+            PriorityLevel { waiting: u64::MAX, handle: Duration::MAX, take_out: Duration::MAX, ..one[0] };
         assert_eq!(bound(&[endless, one[1]], &subject(1, 0), Duration::ZERO), Err(Overflow));
-        let late = Subject { deadline: Duration::MAX, ..subject(1, u64::MAX) };
+        let late = DeliverySubject { deadline: Duration::MAX, ..subject(1, u64::MAX) };
         let full = [one[0], level(0, 0, 0, [u64::MAX, 0, 0])];
         assert_eq!(bound(&full, &late, Duration::ZERO), Err(Overflow));
         assert_eq!(printed(&full, &late), Err(Overflow));

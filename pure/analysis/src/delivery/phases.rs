@@ -41,7 +41,7 @@ pub const STEPS_MAX: u32 = 1_000_000;
 
 /// A priority level, with the largest costs of what it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Level {
+pub struct PriorityLevel {
     /// p: larger is more urgent.
     pub priority: u32,
     /// Deliveries of it that wait at the start; ignored for the subject's own level.
@@ -58,7 +58,7 @@ pub struct Level {
 
 /// What is delivered: behind `ahead` others (i) of its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Subject {
+pub struct DeliverySubject {
     /// Its level: a position in the list.
     pub level: usize,
     /// i: others of its level in front of it.
@@ -78,7 +78,7 @@ pub struct Phases {
 
 /// A busy window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct DeliveryWindow {
     /// w: from the arrival to the end of the handling.
     pub total: Duration,
     /// F: the part of it that was there at the start.
@@ -87,7 +87,7 @@ pub struct Window {
     pub steps: u32,
 }
 
-impl Level {
+impl PriorityLevel {
     /// h + deq.
     pub(super) fn served(&self) -> u128 {
         ns(self.handle) + ns(self.take_out)
@@ -100,12 +100,12 @@ impl Level {
 }
 
 /// Whether a level goes before the subject's: another level that is at least as urgent.
-pub(super) fn is_above(levels: &[Level], subject: &Subject, level: usize) -> bool {
+pub(super) fn is_above(levels: &[PriorityLevel], subject: &DeliverySubject, level: usize) -> bool {
     level != subject.level && levels[level].priority >= levels[subject.level].priority
 }
 
 /// S_i^j and Σ_{p>j} S_last^p: the work at the start that is handled before the subject, and the subject.
-pub(super) fn stock(levels: &[Level], subject: &Subject) -> Result<u128, Overflow> {
+pub(super) fn stock(levels: &[PriorityLevel], subject: &DeliverySubject) -> Result<u128, Overflow> {
     let own = &levels[subject.level];
     let mut sum = own.served().checked_mul(u128::from(subject.ahead) + 1).ok_or(Overflow)?;
     for (_, level) in levels.iter().enumerate().filter(|&(i, _)| is_above(levels, subject, i)) {
@@ -115,7 +115,7 @@ pub(super) fn stock(levels: &[Level], subject: &Subject) -> Result<u128, Overflo
 }
 
 /// The assumption that the input does not satisfy; none if it satisfies all.
-pub(super) fn broken(levels: &[Level], subject: &Subject) -> Option<Assumption> {
+pub(super) fn broken(levels: &[PriorityLevel], subject: &DeliverySubject) -> Option<Assumption> {
     if levels.iter().any(|level| level.gap.is_some_and(Duration::is_zero)) {
         return Some(Assumption::PositivePeriod);
     }
@@ -125,11 +125,11 @@ pub(super) fn broken(levels: &[Level], subject: &Subject) -> Option<Assumption> 
 /// The sum of phases from a phase 0: unsound, as the file says.
 pub(super) fn printed(
     phase_0: u128,
-    levels: &[Level],
-    subject: &Subject,
+    levels: &[PriorityLevel],
+    subject: &DeliverySubject,
 ) -> Result<Verdict<Phases>, Overflow> {
     let lowest = levels[subject.level].priority;
-    let urgent = |level: &&Level| level.priority >= lowest;
+    let urgent = |level: &&PriorityLevel| level.priority >= lowest;
     let unit = levels.iter().filter(urgent).filter_map(|level| level.gap).min();
     let mut found = Phases { phases: vec![duration(phase_0)?], total: duration(phase_0)? };
     let mut phase = found.total;
@@ -164,10 +164,10 @@ pub(super) fn window(
     at_start: u128,
     recurring: &[Recurring],
     deadline: Duration,
-) -> Result<Verdict<Window>, Overflow> {
+) -> Result<Verdict<DeliveryWindow>, Overflow> {
     let answer = |w: u64, steps: u32| {
         let at_start = duration(at_start.min(w.into()))?;
-        Ok(Window { total: Duration::from_ns(w), at_start, steps })
+        Ok(DeliveryWindow { total: Duration::from_ns(w), at_start, steps })
     };
     let streams = recurring.iter().copied();
     Ok(match recurring::least(at_start, streams, deadline.as_ns(), STEPS_MAX)? {

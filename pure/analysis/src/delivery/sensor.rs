@@ -26,13 +26,13 @@
 
 use taut_time::Duration;
 
-use super::phases::{self, Level, Phases, Recurring, Subject, Window};
+use super::phases::{self, DeliverySubject, DeliveryWindow, Phases, PriorityLevel, Recurring};
 use crate::wide::ns;
 use crate::{Assumption, Overflow, Verdict};
 
 /// How sensors are polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Polling<'a> {
+pub struct SensorPolling<'a> {
     /// T_q.
     pub period: Duration,
     /// P of each sensor, with the priority of its most urgent listener.
@@ -44,11 +44,11 @@ pub struct Polling<'a> {
 /// # Errors
 /// [`Overflow`].
 pub fn bound(
-    levels: &[Level],
-    polling: &Polling<'_>,
-    subject: &Subject,
+    levels: &[PriorityLevel],
+    polling: &SensorPolling<'_>,
+    subject: &DeliverySubject,
     blocking: Duration,
-) -> Result<Verdict<Window>, Overflow> {
+) -> Result<Verdict<DeliveryWindow>, Overflow> {
     if polling.period.is_zero() {
         return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
     }
@@ -78,9 +78,9 @@ pub fn bound(
 /// # Errors
 /// [`Overflow`].
 pub fn printed(
-    levels: &[Level],
-    polling: &Polling<'_>,
-    subject: &Subject,
+    levels: &[PriorityLevel],
+    polling: &SensorPolling<'_>,
+    subject: &DeliverySubject,
 ) -> Result<Verdict<Phases>, Overflow> {
     if let Some(assumption) = phases::broken(levels, subject) {
         return Ok(Verdict::NotApplicable(assumption));
@@ -95,17 +95,17 @@ pub fn printed(
 mod tests {
     use super::*;
 
-    fn level(priority: u32, waiting: u64, costs: [u64; 2]) -> Level {
+    fn level(priority: u32, waiting: u64, costs: [u64; 2]) -> PriorityLevel {
         let [handle, take_out] = costs.map(Duration::from_ns);
-        Level { priority, waiting, gap: None, handle, take_out, put_in: Duration::ZERO }
+        PriorityLevel { priority, waiting, gap: None, handle, take_out, put_in: Duration::ZERO }
     }
 
     /// Runs polls every `period`. Each takes its time above all levels and brings every listener above the subject an
     /// event.
-    fn run(levels: &[Level], polling: &Polling<'_>, subject: &Subject) -> u64 {
+    fn run(levels: &[PriorityLevel], polling: &SensorPolling<'_>, subject: &DeliverySubject) -> u64 {
         let own = &levels[subject.level];
         let poll: u64 = polling.sensors.iter().map(|(_, cost)| cost.as_ns()).sum();
-        let served = |l: &Level| l.handle.as_ns() + l.take_out.as_ns();
+        let served = |l: &PriorityLevel| l.handle.as_ns() + l.take_out.as_ns();
         let above: u64 =
             levels.iter().filter(|l| l.priority > own.priority).map(|l| l.waiting * served(l)).sum();
         let (mut urgent, mut left, mut now) = (0, (subject.ahead + 1) * served(own), 0);
@@ -131,8 +131,8 @@ mod tests {
                 let levels = [level(1, 0, [own, 1]), level(5, above, [3, 1])];
                 let sensors =
                     [(1, Duration::from_ns(2)), (5, Duration::from_ns(4)), (0, Duration::from_ns(3))];
-                let polling = Polling { period: Duration::from_ns(period), sensors: &sensors };
-                let subject = Subject { level: 0, ahead, deadline: Duration::from_ns(10_000) };
+                let polling = SensorPolling { period: Duration::from_ns(period), sensors: &sensors };
+                let subject = DeliverySubject { level: 0, ahead, deadline: Duration::from_ns(10_000) };
                 let found = bound(&levels, &polling, &subject, Duration::ZERO).expect("small");
                 if let Verdict::Schedulable(window) = found {
                     assert_eq!(window.total.as_ns(), run(&levels, &polling, &subject));
@@ -149,8 +149,8 @@ mod tests {
     fn printed_counts_one_poll() {
         let levels = [level(1, 0, [100, 0]), level(2, 1, [5, 0])];
         let sensors = [(2, Duration::from_ns(10))];
-        let polling = Polling { period: Duration::from_ns(40), sensors: &sensors };
-        let subject = Subject { level: 0, ahead: 0, deadline: Duration::from_ns(1_000) };
+        let polling = SensorPolling { period: Duration::from_ns(40), sensors: &sensors };
+        let subject = DeliverySubject { level: 0, ahead: 0, deadline: Duration::from_ns(1_000) };
         let is = printed(&levels, &polling, &subject).expect("small");
         assert_eq!(is.bound().map(|phases| phases.total.as_ns()), Some(115));
         let found = bound(&levels, &polling, &subject, Duration::ZERO).expect("small");
@@ -162,12 +162,12 @@ mod tests {
     #[test]
     fn extremes() {
         let levels = [level(1, 0, [100, 0])];
-        let polling = Polling { period: Duration::ZERO, sensors: &[] };
-        let subject = Subject { level: 0, ahead: 0, deadline: Duration::MAX };
+        let polling = SensorPolling { period: Duration::ZERO, sensors: &[] };
+        let subject = DeliverySubject { level: 0, ahead: 0, deadline: Duration::MAX };
         let none = bound(&levels, &polling, &subject, Duration::ZERO);
         assert_eq!(none, Ok(Verdict::NotApplicable(Assumption::PositivePeriod)));
         let sensors = [(1, Duration::MAX); 3];
-        let full = Polling { period: Duration::from_ns(1), sensors: &sensors };
+        let full = SensorPolling { period: Duration::from_ns(1), sensors: &sensors };
         assert_eq!(bound(&levels, &full, &subject, Duration::ZERO), Err(Overflow));
         assert_eq!(printed(&levels, &full, &subject), Err(Overflow));
     }

@@ -24,9 +24,9 @@ pub struct TaskBound {
     /// Whether these numbers are proven bounds.
     pub status: Status,
     /// R in terms.
-    pub terms: Terms,
+    pub terms: ResponseTerms,
     /// The largest contribution to each term.
-    pub witnesses: Witnesses,
+    pub witnesses: Contributions,
 }
 
 /// Whether a task's numbers are proven bounds.
@@ -43,7 +43,7 @@ pub enum Status {
 
 /// R in terms; they sum to R exactly. In ns like all times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Terms {
+pub struct ResponseTerms {
     /// C: its own execution, critical sections included.
     pub own: Duration,
     /// Waiting for resources while spinning on its core.
@@ -60,20 +60,20 @@ pub struct Terms {
 
 /// The largest contribution to each term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Witnesses {
+pub struct Contributions {
     /// The resource that it spins longest for, over all requests of a job.
-    pub spin: Witness,
+    pub spin: Contribution,
     /// The task and the resource with the section that blocks longest.
-    pub local_blocking: Witness,
+    pub local_blocking: Contribution,
     /// The resource that a job waits longest for, over all its requests; or the task that it waits for.
-    pub remote_blocking: Witness,
+    pub remote_blocking: Contribution,
     /// The task that interferes longest, all its jobs together.
-    pub interference: Witness,
+    pub interference: Contribution,
 }
 
 /// The largest contribution to a term. Empty if the term is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Witness {
+pub struct Contribution {
     /// The task that causes it, if a task does.
     pub task: Option<usize>,
     /// The resource that causes it, if a resource does.
@@ -82,13 +82,13 @@ pub struct Witness {
     pub time: Duration,
 }
 
-impl Witness {
+impl Contribution {
     pub(crate) fn new(ns: u64, task: Option<usize>, resource: Option<usize>) -> Self {
         Self { task, resource, time: Duration::from_ns(ns) }
     }
 }
 
-impl Terms {
+impl ResponseTerms {
     /// The sum; `None` if it does not fit, which never happens for a result.
     pub fn sum(&self) -> Option<Duration> {
         let parts = [self.spin, self.local_blocking, self.remote_blocking, self.interference, self.jitter];

@@ -8,7 +8,7 @@ use core::ops::Range;
 
 use taut_model::{SchedulingPolicy, TaskSet};
 
-use super::bounds::Witness;
+use super::bounds::Contribution;
 use crate::{Assumption, Overflow};
 
 /// A task as the equations see it. Times in ns.
@@ -49,7 +49,7 @@ pub(crate) struct Use {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BlockingTerm {
     pub(crate) time: u64,
-    pub(crate) peak: Witness,
+    pub(crate) peak: Contribution,
 }
 
 /// The whole set.
@@ -274,7 +274,7 @@ impl Contention {
 
 impl BlockingTerm {
     pub(crate) fn of(time: u64, task: usize, resource: usize) -> Self {
-        Self { time, peak: Witness::new(time, Some(task), Some(resource)) }
+        Self { time, peak: Contribution::new(time, Some(task), Some(resource)) }
     }
 
     /// Adds `count` times `time`.
@@ -294,7 +294,7 @@ impl BlockingTerm {
     /// Makes this the peak if it is larger.
     pub(crate) fn raise(&mut self, time: u64, task: Option<usize>, resource: Option<usize>) {
         if time > self.peak.time.as_ns() {
-            self.peak = Witness::new(time, task, resource);
+            self.peak = Contribution::new(time, task, resource);
         }
     }
 

@@ -27,23 +27,23 @@
 use taut_model::TaskSet;
 use taut_time::Duration;
 
-use super::bounds::Witness;
+use super::bounds::Contribution;
 use super::contention::Contention;
 use super::msrp_gai01::spin;
-use crate::uni::edf::demand::{Demand, Found, Row, Task, is_edf, search};
-use crate::uni::edf::response::{self, Blocker, Response};
+use crate::uni::edf::demand::{Demand, EdfTask, Found, Row, is_edf, search};
+use crate::uni::edf::response::{self, Blocker, EdfResponse};
 use crate::uni::edf::sections::{Member, Section, blocking, by_ceilings, sort};
 use crate::uni::edf::srp::longest_deadline;
 use crate::{Assumption, Overflow, Verdict, Why};
 
 /// The demand of each core, in the set's order, up to the first core whose deadlines could not be shown.
-pub type Cores = Vec<Demand>;
+pub type CoreDemands = Vec<Demand>;
 
 /// Whether all tasks of a set keep their deadlines; every core is under EDF.
 ///
 /// # Errors
 /// [`Overflow`] if a horizon or the demand of a window does not fit in 64 bits.
-pub fn cores(set: &TaskSet) -> Result<Verdict<Cores>, Overflow> {
+pub fn cores(set: &TaskSet) -> Result<Verdict<CoreDemands>, Overflow> {
     let contention = Contention::any_deadline(set)?;
     let mut found = Vec::with_capacity(contention.cores);
     for core in 0..contention.cores {
@@ -69,7 +69,7 @@ pub fn cores(set: &TaskSet) -> Result<Verdict<Cores>, Overflow> {
 ///
 /// # Errors
 /// [`Overflow`] if a busy period or what blocks it does not fit in 64 bits.
-pub fn response_times(set: &TaskSet) -> Result<Verdict<Vec<Response>>, Overflow> {
+pub fn response_times(set: &TaskSet) -> Result<Verdict<Vec<EdfResponse>>, Overflow> {
     let contention = Contention::any_deadline(set)?;
     let mut found = vec![None; set.tasks().len()];
     let mut late = false;
@@ -84,7 +84,7 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Vec<Response>>, Overflow>
         let (rows, sections) = of_core(set, &contention, core)?;
         let charged = set.on_core(core).zip(&rows);
         let charged =
-            charged.map(|(at, row)| Task { cost: Duration::from_ns(row.cost), ..Task::of(set, at) });
+            charged.map(|(at, row)| EdfTask { cost: Duration::from_ns(row.cost), ..EdfTask::of(set, at) });
         let blockers: Vec<Blocker> = sections.iter().map(Blocker::of).collect();
         let of_core = match response::all(&charged.collect::<Vec<_>>(), &blockers)? {
             Verdict::Schedulable(of_core) => of_core,
@@ -105,7 +105,7 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Vec<Response>>, Overflow>
 ///
 /// # Errors
 /// [`Overflow`] if a sum does not fit in 64 bits.
-pub fn spinning(set: &TaskSet) -> Result<Vec<(Duration, Witness)>, Overflow> {
+pub fn spinning(set: &TaskSet) -> Result<Vec<(Duration, Contribution)>, Overflow> {
     let contention = Contention::any_deadline(set)?;
     let of_task = |at| spin(&contention, at, |_| true).map(|part| (Duration::from_ns(part.time), part.peak));
     (0..set.tasks().len()).map(of_task).collect()

@@ -22,7 +22,7 @@
 
 use taut_time::Duration;
 
-use super::bounds::{Bounds, Status, TaskBound, Terms, Witness, Witnesses};
+use super::bounds::{Bounds, Contribution, Contributions, ResponseTerms, Status, TaskBound};
 use super::contention::{BlockingTerm, Contention, Row};
 use crate::{Overflow, Verdict, Why};
 
@@ -198,7 +198,7 @@ pub(crate) fn terms_at(
     contention: &Contention,
     windows: &[Duration],
     charges: impl FnOnce(&State) -> Result<Vec<Charge>, Overflow>,
-) -> Result<Vec<Terms>, Overflow> {
+) -> Result<Vec<ResponseTerms>, Overflow> {
     let tasks = contention.tasks.iter();
     let window: Vec<u64> = (0..tasks.len()).map(|at| windows.get(at).map_or(0, |w| w.as_ns())).collect();
     let arrival = |(row, &window): (&Row, &u64)| row.jitter.checked_add(window).ok_or(Overflow);
@@ -207,7 +207,7 @@ pub(crate) fn terms_at(
     let terms = |Charge { spin, local, remote, .. }| {
         let [spin, local_blocking, remote_blocking] =
             [spin, local, remote].map(|part: BlockingTerm| Duration::from_ns(part.time));
-        Terms { spin, local_blocking, remote_blocking, ..Terms::default() }
+        ResponseTerms { spin, local_blocking, remote_blocking, ..ResponseTerms::default() }
     };
     Ok(charges(&state)?.into_iter().map(terms).collect())
 }
@@ -273,7 +273,7 @@ impl Search<'_> {
             from_release: ns(state.window[task]),
             from_arrival: ns(state.response[task]),
             status,
-            terms: Terms {
+            terms: ResponseTerms {
                 own: ns(row.cost),
                 // At most one of the two is used.
                 spin: ns(charge.spin.time.max(charge.shared.time)),
@@ -282,11 +282,11 @@ impl Search<'_> {
                 interference: ns(interference),
                 jitter: ns(row.jitter),
             },
-            witnesses: Witnesses {
+            witnesses: Contributions {
                 spin: charge.spin.larger(charge.shared).peak,
                 local_blocking: charge.local.peak,
                 remote_blocking: charge.remote.peak,
-                interference: if interference == 0 { Witness::default() } else { most.peak },
+                interference: if interference == 0 { Contribution::default() } else { most.peak },
             },
         })
     }

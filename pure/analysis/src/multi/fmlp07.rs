@@ -47,7 +47,7 @@ use crate::{Overflow, Verdict};
 
 /// How jobs wait for a global resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FmlpResource {
     /// Spinning, not preempted.
     Short,
     /// Suspended.
@@ -59,12 +59,15 @@ pub enum Kind {
 ///
 /// # Errors
 /// [`Overflow`] if a bound, or the first value past a deadline, does not fit in 64 bits.
-pub fn response_times(set: &TaskSet, kind: impl Fn(usize) -> Kind) -> Result<Verdict<Bounds>, Overflow> {
+pub fn response_times(
+    set: &TaskSet,
+    kind: impl Fn(usize) -> FmlpResource,
+) -> Result<Verdict<Bounds>, Overflow> {
     let contention = match Contention::new(set)? {
         Ok(contention) => contention,
         Err(assumption) => return Ok(Verdict::NotApplicable(assumption)),
     };
-    let is_long: Vec<bool> = (0..contention.resources).map(|at| kind(at) == Kind::Long).collect();
+    let is_long: Vec<bool> = (0..contention.resources).map(|at| kind(at) == FmlpResource::Long).collect();
     let tasks = || 0..contention.tasks.len();
     // 1. What does not depend on response times.
     let spins = tasks()

@@ -28,7 +28,7 @@
 use taut_model::TaskSet;
 use taut_time::Duration;
 
-use super::bounds::{Bounds, Terms};
+use super::bounds::{Bounds, ResponseTerms};
 use super::contention::{BlockingTerm, Contention, Use};
 use super::fixed_point::{Basis, Charge, Deferral, State, solve, terms_at};
 use crate::{Assumption, Overflow, Verdict};
@@ -49,7 +49,10 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
 ///
 /// # Errors
 /// [`Overflow`] as for [`response_times`].
-pub fn blocking(set: &TaskSet, windows: &[Duration]) -> Result<Result<Vec<Terms>, Assumption>, Overflow> {
+pub fn blocking(
+    set: &TaskSet,
+    windows: &[Duration],
+) -> Result<Result<Vec<ResponseTerms>, Assumption>, Overflow> {
     match Contention::new(set)? {
         Ok(contention) => {
             let (mut charge, tasks) = (charges(&contention), 0..contention.tasks.len());

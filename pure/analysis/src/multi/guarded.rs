@@ -21,7 +21,7 @@ pub enum Guard {
 /// A set for searches: a caller changes the guards of resources and the costs of tasks and analyses the set again and
 /// again, without laying it out anew. For [`super::mixed`] and [`super::unsound::mixed_han14`].
 #[derive(Clone)]
-pub struct Guarded {
+pub struct GuardedSet {
     pub(crate) contention: Contention,
     ceilings: Vec<Option<u32>>,
     guards: Vec<Guard>,
@@ -29,13 +29,13 @@ pub struct Guarded {
     longer: Vec<u64>,
 }
 
-impl core::fmt::Debug for Guarded {
+impl core::fmt::Debug for GuardedSet {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Guarded").field("guards", &self.guards).finish_non_exhaustive()
+        f.debug_struct("GuardedSet").field("guards", &self.guards).finish_non_exhaustive()
     }
 }
 
-impl Guarded {
+impl GuardedSet {
     /// Lays out a set; every resource is [`Guard::Spinning`]. The inner error names the assumption that does not
     /// hold: fixed priorities, D ≤ T.
     ///

@@ -30,7 +30,7 @@ use taut_time::Duration;
 
 use super::bounds::Bounds;
 use super::fixed_point::{Basis, Charge, Deferral, State, solve_from};
-use super::guarded::{Guard, Guarded};
+use super::guarded::{Guard, GuardedSet};
 use super::mpcp_blocking::{Suspension, waits_among};
 use super::msrp_gai01::span;
 use super::msrp_holistic;
@@ -40,7 +40,7 @@ use crate::{Overflow, Verdict};
 ///
 /// # Errors
 /// [`Overflow`] if a bound, or the first value past a deadline, does not fit in 64 bits.
-pub fn response_times(set: &Guarded) -> Result<Verdict<Bounds>, Overflow> {
+pub fn response_times(set: &GuardedSet) -> Result<Verdict<Bounds>, Overflow> {
     response_times_above(set, &[])
 }
 
@@ -49,7 +49,7 @@ pub fn response_times(set: &Guarded) -> Result<Verdict<Bounds>, Overflow> {
 ///
 /// # Errors
 /// [`Overflow`] as for [`response_times`].
-pub fn response_times_above(set: &Guarded, least: &[Duration]) -> Result<Verdict<Bounds>, Overflow> {
+pub fn response_times_above(set: &GuardedSet, least: &[Duration]) -> Result<Verdict<Bounds>, Overflow> {
     let contention = &set.contention;
     let spins = |at: usize| set.is(at, Guard::Spinning);
     let spans = (0..contention.tasks.len()).map(|task| span(contention, task, spins));

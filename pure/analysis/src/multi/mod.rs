@@ -43,7 +43,7 @@ mod remote;
 mod trial;
 pub mod unsound;
 
-pub use bounds::{Bounds, Status, TaskBound, Terms, Witness, Witnesses};
+pub use bounds::{Bounds, Contribution, Contributions, ResponseTerms, Status, TaskBound};
 pub use fixed_point::{ROUNDS_MAX, STEPS_MAX, TERMS_MAX};
-pub use guarded::{Guard, Guarded};
+pub use guarded::{Guard, GuardedSet};
 pub use trial::{Solution, Trial};

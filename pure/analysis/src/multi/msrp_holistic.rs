@@ -18,7 +18,7 @@
 use taut_model::TaskSet;
 use taut_time::Duration;
 
-use super::bounds::{Bounds, Terms};
+use super::bounds::{Bounds, ResponseTerms};
 use super::contention::{BlockingTerm, Contention, Use};
 use super::fixed_point::{Basis, Charge, Deferral, State, solve_from, terms_at};
 use super::msrp_gai01::arrival_blockings;
@@ -42,7 +42,10 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
 ///
 /// # Errors
 /// [`Overflow`] as for [`response_times`].
-pub fn blocking(set: &TaskSet, windows: &[Duration]) -> Result<Result<Vec<Terms>, Assumption>, Overflow> {
+pub fn blocking(
+    set: &TaskSet,
+    windows: &[Duration],
+) -> Result<Result<Vec<ResponseTerms>, Assumption>, Overflow> {
     match Contention::new(set)? {
         Ok(contention) => terms_at(&contention, windows, charges(&contention)?).map(Ok),
         Err(assumption) => Ok(Err(assumption)),

@@ -25,7 +25,7 @@
 
 use taut_time::Duration;
 
-use super::{Figures, Reader, Writer, capacity};
+use super::{Figures, SendingTask, TakingTask, capacity};
 use crate::wide::duration;
 use crate::{Assumption, Overflow, Verdict, Why};
 
@@ -36,7 +36,7 @@ pub const STEPS_MAX: u32 = 1 << 16;
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn suffices(writer: &Writer, reader: &Reader, values: u64) -> Result<Verdict<u64>, Overflow> {
+pub fn suffices(writer: &SendingTask, reader: &TakingTask, values: u64) -> Result<Verdict<u64>, Overflow> {
     Ok(match capacity(writer, reader)? {
         Verdict::Schedulable(needed) if needed > values => Verdict::NotShown(Why::Passes(needed)),
         other => other,
@@ -49,8 +49,8 @@ pub fn suffices(writer: &Writer, reader: &Reader, values: u64) -> Result<Verdict
 /// # Errors
 /// [`Overflow`].
 pub fn not_before(
-    writer: &Writer,
-    reader: &Reader,
+    writer: &SendingTask,
+    reader: &TakingTask,
     values: u64,
 ) -> Result<Verdict<Option<Duration>>, Overflow> {
     match suffices(writer, reader, values)? {
@@ -77,7 +77,11 @@ pub fn not_before(
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn certainly_by(writer: &Writer, reader: &Reader, values: u64) -> Result<Verdict<Duration>, Overflow> {
+pub fn certainly_by(
+    writer: &SendingTask,
+    reader: &TakingTask,
+    values: u64,
+) -> Result<Verdict<Duration>, Overflow> {
     if writer.period.is_zero() || reader.period.is_zero() {
         return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
     }
@@ -109,7 +113,7 @@ mod tests {
     /// When a send first finds `values` waiting: counted from the writer's first arrival, and from the last send that
     /// found the queue empty. Both ends are periodic; a job sends or takes all its values at once, anywhere within
     /// its response time.
-    fn first_full(w: &Writer, r: &Reader, values: u64, draw: &mut Draw) -> Option<(u64, u64)> {
+    fn first_full(w: &SendingTask, r: &TakingTask, values: u64, draw: &mut Draw) -> Option<(u64, u64)> {
         let end = 1_500;
         let style = draw.pick(0, 3);
         let mut events: Vec<(u64, u8)> = Vec::new();
@@ -158,9 +162,10 @@ mod tests {
         let (mut full, mut certain, mut near) = (0, 0, 0);
         for _ in 0..200 {
             let (tw, tr) = (draw.pick(2, 12), draw.pick(2, 20));
-            let w = Writer { period: ns(tw), response: ns(draw.pick(1, tw)), sends: draw.pick(1, 3) as u32 };
+            let w =
+                SendingTask { period: ns(tw), response: ns(draw.pick(1, tw)), sends: draw.pick(1, 3) as u32 };
             let (takes, rr) = (draw.pick(1, 3) as u32, draw.pick(1, tr));
-            let r = Reader { period: ns(tr), response: ns(rr), takes, triggered: false };
+            let r = TakingTask { period: ns(tr), response: ns(rr), takes, triggered: false };
             let values = draw.pick(1, 9);
             let early = *not_before(&w, &r, values).expect("small").bound().expect("valid");
             let late = certainly_by(&w, &r, values).expect("small").bound().copied();
@@ -188,8 +193,8 @@ mod tests {
     #[test]
     fn by_hand() {
         // One value every 10, one taken every 20: a place is lost every 20.
-        let w = Writer { period: ns(10), response: ns(1), sends: 1 };
-        let r = Reader { period: ns(20), response: ns(1), takes: 1, triggered: false };
+        let w = SendingTask { period: ns(10), response: ns(1), sends: 1 };
+        let r = TakingTask { period: ns(20), response: ns(1), takes: 1, triggered: false };
         assert_eq!(suffices(&w, &r, 5), Ok(Verdict::NotShown(Why::Rate)));
         let early = not_before(&w, &r, 5).expect("small").bound().copied().flatten().expect("it overflows");
         let brute = (0_u64..).find(|j| {
@@ -199,7 +204,7 @@ mod tests {
         assert_eq!(early.as_ns(), 10 * brute.expect("it overflows") - 1);
         // (200 · 7 + 20) / 10
         assert_eq!(certainly_by(&w, &r, 5), Ok(Verdict::Schedulable(ns(142))));
-        let slower = Writer { period: ns(20), ..w };
+        let slower = SendingTask { period: ns(20), ..w };
         assert_eq!(certainly_by(&slower, &r, 5), Ok(Verdict::NotShown(Why::Rate)));
         assert_eq!(not_before(&slower, &r, 5), Ok(Verdict::Schedulable(None)));
         assert_eq!(suffices(&slower, &r, 5), Ok(Verdict::Schedulable(2)));
@@ -208,14 +213,14 @@ mod tests {
 
     #[test]
     fn extremes() {
-        let w = Writer { period: Duration::MAX, response: Duration::MAX, sends: u32::MAX };
-        let r = Reader { period: Duration::MAX, response: Duration::MAX, takes: 1, triggered: false };
+        let w = SendingTask { period: Duration::MAX, response: Duration::MAX, sends: u32::MAX };
+        let r = TakingTask { period: Duration::MAX, response: Duration::MAX, takes: 1, triggered: false };
         assert_eq!(certainly_by(&w, &r, u64::MAX), Err(Overflow));
         assert!(not_before(&w, &r, u64::MAX).is_ok());
-        let none = Writer { sends: 0, ..w };
+        let none = SendingTask { sends: 0, ..w };
         assert_eq!(certainly_by(&none, &r, 1), Ok(Verdict::NotApplicable(Assumption::PositiveCount)));
         assert_eq!(not_before(&none, &r, 1), Ok(Verdict::NotApplicable(Assumption::PositiveCount)));
-        let zero = Writer { period: Duration::ZERO, ..w };
+        let zero = SendingTask { period: Duration::ZERO, ..w };
         assert_eq!(certainly_by(&zero, &r, 1), Ok(Verdict::NotApplicable(Assumption::PositivePeriod)));
     }
 }

@@ -48,7 +48,7 @@ pub enum Cores {
 
 /// A reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reader {
+pub struct FlowReader {
     /// T.
     pub period: Duration,
     /// R: from arrival to completion.
@@ -61,7 +61,7 @@ pub struct Reader {
 
 /// The writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Writer {
+pub struct FlowWriter {
     /// T_w.
     pub period: Duration,
     /// R_w: from arrival to completion.
@@ -87,7 +87,7 @@ pub fn dbp_for(cores: Cores, below: u64, above: u64) -> Result<u64, Overflow> {
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn dbp(cores: Cores, writer: &Writer, readers: &[Reader]) -> Result<Verdict<u64>, Overflow> {
+pub fn dbp(cores: Cores, writer: &FlowWriter, readers: &[FlowReader]) -> Result<Verdict<u64>, Overflow> {
     if let Some(assumption) = broken(writer, readers) {
         return Ok(Verdict::NotApplicable(assumption));
     }
@@ -100,18 +100,18 @@ pub fn dbp(cores: Cores, writer: &Writer, readers: &[Reader]) -> Result<Verdict<
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn tccp(writer: &Writer, readers: &[Reader]) -> Result<Verdict<u64>, Overflow> {
+pub fn tccp(writer: &FlowWriter, readers: &[FlowReader]) -> Result<Verdict<u64>, Overflow> {
     if let Some(assumption) = broken(writer, readers) {
         return Ok(Verdict::NotApplicable(assumption));
     }
-    let one = |reader: &Reader| {
+    let one = |reader: &FlowReader| {
         let used = (ns(reader.from_activation) + ns(writer.jitter)).div_ceil(ns(writer.period));
         used + if reader.above { 2 } else { 1 }
     };
     count(readers.iter().map(one).max().unwrap_or(1)).map(Verdict::Schedulable)
 }
 
-fn broken(writer: &Writer, readers: &[Reader]) -> Option<Assumption> {
+fn broken(writer: &FlowWriter, readers: &[FlowReader]) -> Option<Assumption> {
     let own = (writer.period, writer.response);
     let mut tasks = readers.iter().map(|reader| (reader.period, reader.response)).chain([own]);
     tasks.find_map(|(period, response)| match period {
@@ -198,19 +198,19 @@ mod tests {
         assert_eq!(row(Cores::Several), [3, 3, 5, 4, 5]);
     }
 
-    fn task(period: u64, response: u64, above: bool) -> Reader {
+    fn task(period: u64, response: u64, above: bool) -> FlowReader {
         let response = Duration::from_ns(response);
-        Reader { period: Duration::from_ns(period), response, from_activation: response, above }
+        FlowReader { period: Duration::from_ns(period), response, from_activation: response, above }
     }
 
-    fn writer(period: u64, jitter: u64) -> Writer {
+    fn writer(period: u64, jitter: u64) -> FlowWriter {
         let [period, jitter] = [period, jitter].map(Duration::from_ns);
-        Writer { period, response: period, jitter }
+        FlowWriter { period, response: period, jitter }
     }
 
     /// The fewest buffers for which no activation of the writer can reuse a buffer that is read, over all instants of
     /// a reader's activation and all choices of late jobs: each job on time, or as late as it may be. In half ticks.
-    fn least(reader: &Reader, writer: &Writer) -> u64 {
+    fn least(reader: &FlowReader, writer: &FlowWriter) -> u64 {
         let [period, jitter] = [writer.period, writer.jitter].map(|time| 2 * time.as_ns());
         let lasts = 2 * reader.from_activation.as_ns();
         let mut most = 0;
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn assumptions_and_extremes() {
-        let all = |w: &Writer, r: &[Reader]| (dbp(Cores::One, w, r), tccp(w, r));
+        let all = |w: &FlowWriter, r: &[FlowReader]| (dbp(Cores::One, w, r), tccp(w, r));
         let no =
             |assumption| (Ok(Verdict::NotApplicable(assumption)), Ok(Verdict::NotApplicable(assumption)));
         assert_eq!(all(&writer(5, 0), &[task(5, 6, false)]), no(Assumption::OneJobAtATime));

@@ -26,7 +26,7 @@
 use taut_time::Duration;
 
 use super::buffers::temporal;
-use super::writes_during_read::{self, Writer};
+use super::writes_during_read::{self, WriterTiming};
 use crate::wide::{count, ns};
 use crate::{Assumption, Overflow, Verdict};
 
@@ -34,7 +34,7 @@ use crate::{Assumption, Overflow, Verdict};
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn buffers(used_for: &[Duration], writer: &Writer) -> Result<Verdict<u64>, Overflow> {
+pub fn buffers(used_for: &[Duration], writer: &WriterTiming) -> Result<Verdict<u64>, Overflow> {
     let Some(longest) = used_for.iter().max() else { return Ok(Verdict::Schedulable(1)) };
     match writes_during_read::most(*longest, writer)? {
         Verdict::Schedulable(writes) => temporal(writes).map(Verdict::Schedulable),
@@ -46,7 +46,10 @@ pub fn buffers(used_for: &[Duration], writer: &Writer) -> Result<Verdict<u64>, O
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn without_writer_response(used_for: &[Duration], writer: &Writer) -> Result<Verdict<u64>, Overflow> {
+pub fn without_writer_response(
+    used_for: &[Duration],
+    writer: &WriterTiming,
+) -> Result<Verdict<u64>, Overflow> {
     if writer.period.is_zero() {
         return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
     }
@@ -58,8 +61,8 @@ pub fn without_writer_response(used_for: &[Duration], writer: &Writer) -> Result
 mod tests {
     use super::*;
 
-    fn at(period: u64, within: u64) -> Writer {
-        Writer { period: Duration::from_ns(period), within: Duration::from_ns(within) }
+    fn at(period: u64, within: u64) -> WriterTiming {
+        WriterTiming { period: Duration::from_ns(period), within: Duration::from_ns(within) }
     }
 
     fn is(value: Result<Verdict<u64>, Overflow>) -> u64 {

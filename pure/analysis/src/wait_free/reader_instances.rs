@@ -27,7 +27,7 @@ use crate::{Assumption, Overflow, Verdict};
 
 /// A reader, as the theorem needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reader {
+pub struct ReaderTiming {
     /// T.
     pub period: Duration,
     /// R, from arrival.
@@ -36,7 +36,7 @@ pub struct Reader {
 
 /// Where writer and readers run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum WriterPlacement {
     /// Anywhere.
     Any,
     /// All on one core with fixed priorities, the writer more urgent than every reader, so that a write is one
@@ -48,7 +48,7 @@ pub enum Place {
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn instances(readers: &[Reader]) -> Result<Verdict<u64>, Overflow> {
+pub fn instances(readers: &[ReaderTiming]) -> Result<Verdict<u64>, Overflow> {
     if readers.iter().any(|reader| reader.period.is_zero()) {
         return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
     }
@@ -61,10 +61,10 @@ pub fn instances(readers: &[Reader]) -> Result<Verdict<u64>, Overflow> {
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn buffers(readers: &[Reader], place: Place) -> Result<Verdict<u64>, Overflow> {
+pub fn buffers(readers: &[ReaderTiming], place: WriterPlacement) -> Result<Verdict<u64>, Overflow> {
     let more = match place {
-        Place::Any => 2,
-        Place::WriterAboveOnOneCore => 1,
+        WriterPlacement::Any => 2,
+        WriterPlacement::WriterAboveOnOneCore => 1,
     };
     match instances(readers)? {
         Verdict::Schedulable(jobs) => jobs.checked_add(more).map(Verdict::Schedulable).ok_or(Overflow),
@@ -78,8 +78,8 @@ mod tests {
 
     use super::*;
 
-    fn reader(period: u64, response: u64) -> Reader {
-        Reader { period: Duration::from_ns(period), response: Duration::from_ns(response) }
+    fn reader(period: u64, response: u64) -> ReaderTiming {
+        ReaderTiming { period: Duration::from_ns(period), response: Duration::from_ns(response) }
     }
 
     /// Whether the writer always finds a buffer, over all states: which buffer is newest, and where each reader is.
@@ -134,7 +134,9 @@ mod tests {
     fn searched_with_up_to_three_readers() {
         for readers in 1..=3 {
             let set = vec![reader(10, 10); readers];
-            for (place, keep_newest) in [(Place::Any, true), (Place::WriterAboveOnOneCore, false)] {
+            for (place, keep_newest) in
+                [(WriterPlacement::Any, true), (WriterPlacement::WriterAboveOnOneCore, false)]
+            {
                 let found = *buffers(&set, place).expect("small").bound().expect("valid") as usize;
                 assert!(always_free(readers, found, keep_newest), "{readers} readers, {place:?}");
                 assert!(!always_free(readers, found - 1, keep_newest), "{readers} readers, {place:?}");
@@ -163,9 +165,9 @@ mod tests {
         let none = reader(0, 1);
         assert_eq!(instances(&[none]), Ok(Verdict::NotApplicable(Assumption::PositivePeriod)));
         assert_eq!(
-            instances(&[Reader { period: Duration::from_ns(1), response: Duration::MAX }; 2]),
+            instances(&[ReaderTiming { period: Duration::from_ns(1), response: Duration::MAX }; 2]),
             Err(Overflow)
         );
-        assert_eq!(buffers(&[], Place::Any), Ok(Verdict::Schedulable(2)));
+        assert_eq!(buffers(&[], WriterPlacement::Any), Ok(Verdict::Schedulable(2)));
     }
 }

@@ -42,7 +42,7 @@ pub const STEPS_MAX: u32 = 1_000_000;
 
 /// The writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Writer {
+pub struct OvertakingWriter {
     /// T_w.
     pub period: Duration,
     /// R_w: from an arrival to the end of the write.
@@ -84,7 +84,7 @@ pub fn per_write(attempt: &Attempt, write: Duration) -> Result<u64, Overflow> {
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn on_another_core(attempt: &Attempt, writer: &Writer) -> Result<Verdict<Retries>, Overflow> {
+pub fn on_another_core(attempt: &Attempt, writer: &OvertakingWriter) -> Result<Verdict<Retries>, Overflow> {
     if writer.period.is_zero() {
         return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
     }
@@ -116,7 +116,7 @@ pub fn on_another_core(attempt: &Attempt, writer: &Writer) -> Result<Verdict<Ret
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn below_the_writer(deadline: Duration, writer: &Writer) -> Result<Verdict<u64>, Overflow> {
+pub fn below_the_writer(deadline: Duration, writer: &OvertakingWriter) -> Result<Verdict<u64>, Overflow> {
     if writer.period.is_zero() {
         return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
     }
@@ -136,9 +136,9 @@ pub fn cost(other: Duration, attempt: Duration, retries: u64) -> Result<Duration
 mod tests {
     use super::*;
 
-    fn writer(period: u64, response: u64, write: u64) -> Writer {
+    fn writer(period: u64, response: u64, write: u64) -> OvertakingWriter {
         let [period, response, write] = [period, response, write].map(Duration::from_ns);
-        Writer { period, response, jitter: Duration::ZERO, write }
+        OvertakingWriter { period, response, jitter: Duration::ZERO, write }
     }
 
     fn attempt(shortest: u64, longest: u64) -> Attempt {
@@ -246,7 +246,7 @@ mod tests {
         for period in 3..8_u64 {
             for jitter in 0..3_u64 {
                 for length in 1..4_u64 {
-                    let w = Writer {
+                    let w = OvertakingWriter {
                         period: Duration::from_ns(period),
                         response: Duration::from_ns(jitter + 1),
                         jitter: Duration::from_ns(jitter),
@@ -303,13 +303,13 @@ mod tests {
 
     #[test]
     fn extremes() {
-        let bad = |a: &Attempt, w: &Writer| on_another_core(a, w).expect("small");
+        let bad = |a: &Attempt, w: &OvertakingWriter| on_another_core(a, w).expect("small");
         assert_eq!(bad(&attempt(1, 1), &writer(0, 1, 1)), Verdict::NotApplicable(Assumption::PositivePeriod));
         assert_eq!(bad(&attempt(0, 1), &writer(9, 1, 1)), Verdict::NotApplicable(Assumption::TimeOrder));
         assert_eq!(bad(&attempt(2, 1), &writer(9, 1, 1)), Verdict::NotApplicable(Assumption::TimeOrder));
         assert_eq!(bad(&attempt(1, 1), &writer(9, 1, 2)), Verdict::NotApplicable(Assumption::TimeOrder));
         assert_eq!(
-            below_the_writer(Duration::MAX, &Writer { jitter: Duration::MAX, ..writer(1, 1, 1) }),
+            below_the_writer(Duration::MAX, &OvertakingWriter { jitter: Duration::MAX, ..writer(1, 1, 1) }),
             Err(Overflow)
         );
         assert_eq!(cost(Duration::MAX, Duration::from_ns(1), 0), Err(Overflow));

@@ -19,15 +19,15 @@
 use taut_time::Duration;
 
 use super::buffers::{self, Claim};
-use super::writes_during_read::Writer;
+use super::writes_during_read::WriterTiming;
 use super::{lifetime, reader_instances};
 use crate::{Overflow, Verdict};
 
 /// A reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reader {
+pub struct ReaderUse {
     /// Its jobs.
-    pub jobs: reader_instances::Reader,
+    pub jobs: reader_instances::ReaderTiming,
     /// l: the longest time that it uses a value.
     pub used_for: Duration,
 }
@@ -56,9 +56,9 @@ impl Sizes {
 ///
 /// # Errors
 /// [`Overflow`] if the readers' jobs are too many to count.
-pub fn buffers(readers: &[Reader], writer: &Writer) -> Result<Verdict<Sizes>, Overflow> {
+pub fn buffers(readers: &[ReaderUse], writer: &WriterTiming) -> Result<Verdict<Sizes>, Overflow> {
     let jobs: Vec<_> = readers.iter().map(|reader| reader.jobs).collect();
-    let instances = match reader_instances::buffers(&jobs, reader_instances::Place::Any)? {
+    let instances = match reader_instances::buffers(&jobs, reader_instances::WriterPlacement::Any)? {
         Verdict::Schedulable(instances) => instances,
         other => return Ok(other.map(|_| Sizes { instances: 0, lifetime: None, mixed: 0, fast: vec![] })),
     };
@@ -93,12 +93,12 @@ mod tests {
 
     use super::*;
 
-    fn reader(period: u64, response: u64) -> Reader {
+    fn reader(period: u64, response: u64) -> ReaderUse {
         let (period, response) = (Duration::from_ns(period), Duration::from_ns(response));
-        Reader { jobs: reader_instances::Reader { period, response }, used_for: response }
+        ReaderUse { jobs: reader_instances::ReaderTiming { period, response }, used_for: response }
     }
 
-    fn sizes(readers: &[Reader], writer: &Writer) -> Sizes {
+    fn sizes(readers: &[ReaderUse], writer: &WriterTiming) -> Sizes {
         buffers(readers, writer).expect("small").bound().expect("valid").clone()
     }
 
@@ -112,7 +112,10 @@ mod tests {
             within in 1..30_u64,
         ) {
             let readers: Vec<_> = raw.iter().map(|&(period, response)| reader(period, response)).collect();
-            let writer = Writer { period: Duration::from_ns(period), within: Duration::from_ns(within) };
+            let writer = WriterTiming {
+                period: Duration::from_ns(period),
+                within: Duration::from_ns(within),
+            };
             let found = sizes(&readers, &writer);
             let least = (0..1_u32 << readers.len()).map(|fast| {
                 let part = |is: bool| {
@@ -131,14 +134,14 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let writer = Writer { period: Duration::from_ns(10), within: Duration::from_ns(7) };
+        let writer = WriterTiming { period: Duration::from_ns(10), within: Duration::from_ns(7) };
         // Two fast readers, two slow ones: 3 by the time of the fast ones (⌈(9 + 7) / 10⌉ + 1) and 2.
         let found = sizes(&[reader(500, 400), reader(12, 9), reader(8, 3), reader(150, 100)], &writer);
         assert_eq!(found, Sizes { instances: 6, lifetime: Some(42), mixed: 5, fast: vec![2, 1] });
         assert_eq!(found.least(), 5);
         // The slow one cannot be protected by time at all.
-        let endless = Reader { used_for: Duration::MAX, ..reader(500, 400) };
-        let instant = Writer { period: Duration::from_ns(1), within: Duration::from_ns(1) };
+        let endless = ReaderUse { used_for: Duration::MAX, ..reader(500, 400) };
+        let instant = WriterTiming { period: Duration::from_ns(1), within: Duration::from_ns(1) };
         assert_eq!(sizes(&[endless], &instant).lifetime, None);
         assert_eq!(sizes(&[endless], &instant).least(), 3);
     }

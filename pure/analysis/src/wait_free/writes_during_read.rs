@@ -37,7 +37,7 @@ use crate::{Assumption, Overflow, Verdict};
 
 /// The writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Writer {
+pub struct WriterTiming {
     /// P: the least time between two arrivals.
     pub period: Duration,
     /// D: the longest time from an arrival to the end of its write: a deadline that is met, or a response time from
@@ -49,7 +49,7 @@ pub struct Writer {
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn most(read: Duration, writer: &Writer) -> Result<Verdict<u64>, Overflow> {
+pub fn most(read: Duration, writer: &WriterTiming) -> Result<Verdict<u64>, Overflow> {
     if writer.period.is_zero() {
         return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
     }
@@ -60,7 +60,7 @@ pub fn most(read: Duration, writer: &Writer) -> Result<Verdict<u64>, Overflow> {
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn printed(read: Duration, writer: &Writer) -> Result<Verdict<u64>, Overflow> {
+pub fn printed(read: Duration, writer: &WriterTiming) -> Result<Verdict<u64>, Overflow> {
     Ok(most(read, writer)?.map(|writes| writes.max(2)))
 }
 
@@ -80,8 +80,8 @@ pub fn printed_longest_read(period: Duration, cost: Duration, read: Duration) ->
 mod tests {
     use super::*;
 
-    fn at(period: u64, within: u64) -> Writer {
-        Writer { period: Duration::from_ns(period), within: Duration::from_ns(within) }
+    fn at(period: u64, within: u64) -> WriterTiming {
+        WriterTiming { period: Duration::from_ns(period), within: Duration::from_ns(within) }
     }
 
     fn is(value: Result<Verdict<u64>, Overflow>) -> Option<u64> {
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(most(Duration::MAX, &at(0, 1)), Ok(Verdict::NotApplicable(Assumption::PositivePeriod)));
         assert_eq!(most(Duration::MAX, &at(1, 1)), Err(Overflow));
         assert_eq!(
-            is(most(Duration::MAX, &Writer { period: Duration::MAX, within: Duration::MAX })),
+            is(most(Duration::MAX, &WriterTiming { period: Duration::MAX, within: Duration::MAX })),
             Some(2)
         );
         assert_eq!(is(most(Duration::ZERO, &at(5, 0))), Some(0));

@@ -32,7 +32,7 @@ use crate::{Assumption, Overflow, Verdict, Why};
 
 /// A task at one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct FlowTask {
     /// T.
     pub period: Duration,
     /// R: from arrival to completion.
@@ -41,7 +41,7 @@ pub struct Task {
 
 /// How many values can wait, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bound {
+pub struct WaitBound {
     /// The most values that wait: a buffer of that capacity is never full at a send.
     pub values: u64,
     /// From a send to the take.
@@ -52,7 +52,7 @@ pub struct Bound {
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn bound(producers: &[Task], consumer: &Task) -> Result<Verdict<Bound>, Overflow> {
+pub fn bound(producers: &[FlowTask], consumer: &FlowTask) -> Result<Verdict<WaitBound>, Overflow> {
     if let Some(refused) = refusal(producers, consumer)? {
         return Ok(refused);
     }
@@ -60,7 +60,7 @@ pub fn bound(producers: &[Task], consumer: &Task) -> Result<Verdict<Bound>, Over
     let values = if producers.is_empty() { 0 } else { twice.checked_add(1).ok_or(Overflow)? };
     let periods = ns(consumer.period).checked_mul(twice.into()).ok_or(Overflow)?;
     let wait = duration(periods.checked_add(ns(consumer.response)).ok_or(Overflow)?)?;
-    Ok(Verdict::Schedulable(Bound { values, wait }))
+    Ok(Verdict::Schedulable(WaitBound { values, wait }))
 }
 
 /// The printed bound: 2 n and 2 n T_c for harmonic periods, else 2 n + 1 and (2 n + 1) T_c. Unsound in the first
@@ -68,7 +68,7 @@ pub fn bound(producers: &[Task], consumer: &Task) -> Result<Verdict<Bound>, Over
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn printed(producers: &[Task], consumer: &Task) -> Result<Verdict<Bound>, Overflow> {
+pub fn printed(producers: &[FlowTask], consumer: &FlowTask) -> Result<Verdict<WaitBound>, Overflow> {
     if let Some(refused) = refusal(producers, consumer)? {
         return Ok(refused);
     }
@@ -77,14 +77,14 @@ pub fn printed(producers: &[Task], consumer: &Task) -> Result<Verdict<Bound>, Ov
     let harmonic = periods.windows(2).all(|pair| pair[1].is_multiple_of(pair[0]));
     let values = twice(producers)?.checked_add(u64::from(!harmonic)).ok_or(Overflow)?;
     let wait = consumer.period.checked_mul(values).ok_or(Overflow)?;
-    Ok(Verdict::Schedulable(Bound { values, wait }))
+    Ok(Verdict::Schedulable(WaitBound { values, wait }))
 }
 
-fn twice(producers: &[Task]) -> Result<u64, Overflow> {
+fn twice(producers: &[FlowTask]) -> Result<u64, Overflow> {
     u64::try_from(producers.len()).ok().and_then(|n| n.checked_mul(2)).ok_or(Overflow)
 }
 
-fn refusal(producers: &[Task], consumer: &Task) -> Result<Option<Verdict<Bound>>, Overflow> {
+fn refusal(producers: &[FlowTask], consumer: &FlowTask) -> Result<Option<Verdict<WaitBound>>, Overflow> {
     for task in producers.iter().chain([consumer]) {
         if task.period.is_zero() {
             return Ok(Some(Verdict::NotApplicable(Assumption::PositivePeriod)));
@@ -98,8 +98,8 @@ fn refusal(producers: &[Task], consumer: &Task) -> Result<Option<Verdict<Bound>>
 
 /// Σ 1 / T_p ≤ 1 / T_c, exactly: sums T_c / T_p in units of 2⁻⁶³, rounded down and rounded up, and uses fractions
 /// where neither sum decides.
-fn flow_holds(producers: &[Task], consumer: &Task) -> Result<bool, Overflow> {
-    let rate = |producer: &Task| (ns(consumer.period), ns(producer.period));
+fn flow_holds(producers: &[FlowTask], consumer: &FlowTask) -> Result<bool, Overflow> {
+    let rate = |producer: &FlowTask| (ns(consumer.period), ns(producer.period));
     let (mut low, mut high) = (0_u128, 0_u128);
     for (above, below) in producers.iter().map(rate) {
         if above > below {
@@ -132,8 +132,8 @@ fn flow_holds(producers: &[Task], consumer: &Task) -> Result<bool, Overflow> {
 mod tests {
     use super::*;
 
-    fn task(period: u64) -> Task {
-        Task { period: Duration::from_ns(period), response: Duration::from_ns(period) }
+    fn task(period: u64) -> FlowTask {
+        FlowTask { period: Duration::from_ns(period), response: Duration::from_ns(period) }
     }
 
     /// The most values that wait, and the longest wait. Producers' jobs that arrive before `late` send as late as
@@ -213,14 +213,14 @@ mod tests {
     fn printed_harmonic_is_exceeded() {
         let (producer, consumer) = (task(8), task(8));
         let is = printed(&[producer], &consumer).expect("small");
-        assert_eq!(is, Verdict::Schedulable(Bound { values: 2, wait: Duration::from_ns(16) }));
+        assert_eq!(is, Verdict::Schedulable(WaitBound { values: 2, wait: Duration::from_ns(16) }));
         let worst = (0..8)
             .map(|own| run(&[(8, 0)], (8, own), 16, 24, 60))
             .fold((0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)));
         assert_eq!(worst.0, 3);
         assert!(worst.1 > 16, "{worst:?}");
         let right = bound(&[producer], &consumer).expect("small");
-        assert_eq!(right, Verdict::Schedulable(Bound { values: 3, wait: Duration::from_ns(24) }));
+        assert_eq!(right, Verdict::Schedulable(WaitBound { values: 3, wait: Duration::from_ns(24) }));
         // Not harmonic: the printed bound is 2 n + 1 as well.
         let is = printed(&[task(9)], &consumer).expect("small");
         assert_eq!(is.bound().map(|bound| bound.values), Some(3));
@@ -243,9 +243,9 @@ mod tests {
 
     #[test]
     fn extremes() {
-        let zero = Task { period: Duration::ZERO, response: Duration::ZERO };
+        let zero = FlowTask { period: Duration::ZERO, response: Duration::ZERO };
         assert_eq!(bound(&[zero], &task(1)), Ok(Verdict::NotApplicable(Assumption::PositivePeriod)));
-        let slow = Task { response: Duration::from_ns(9), ..task(8) };
+        let slow = FlowTask { response: Duration::from_ns(9), ..task(8) };
         assert_eq!(bound(&[slow], &task(1)), Ok(Verdict::NotApplicable(Assumption::OneJobAtATime)));
         assert_eq!(bound(&[task(u64::MAX)], &task(u64::MAX)), Err(Overflow));
         assert_eq!(printed(&[task(u64::MAX)], &task(u64::MAX)), Err(Overflow));

@@ -5,7 +5,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 use taut_analysis::Verdict;
-use taut_analysis::uni::fp::preemptive::{Response, Subject, Task, response};
+use taut_analysis::uni::fp::preemptive::{FpResponse, FpTask, Subject, response};
 use taut_model::ArrivalPattern;
 use taut_time::Duration;
 
@@ -13,15 +13,15 @@ use taut_time::Duration;
 pub type Row = (u64, u64, u64, u64, u64);
 
 /// The verdict on each task.
-pub fn verdicts(rows: &[Row]) -> Vec<Verdict<Response>> {
+pub fn verdicts(rows: &[Row]) -> Vec<Verdict<FpResponse>> {
     let us = Duration::from_us;
-    let task = |&(c, t, _, j, _): &Row| Task {
+    let task = |&(c, t, _, j, _): &Row| FpTask {
         cost: us(c),
         period: us(t),
         jitter: us(j),
         arrivals: ArrivalPattern::Periodic,
     };
-    let tasks: Vec<Task> = rows.iter().map(task).collect();
+    let tasks: Vec<FpTask> = rows.iter().map(task).collect();
     let one = |(i, row): (usize, &Row)| {
         let subject = Subject {
             task: tasks[i],
@@ -37,14 +37,14 @@ pub fn verdicts(rows: &[Row]) -> Vec<Verdict<Response>> {
 
 /// R in microseconds; none for a task that is not in time.
 pub fn responses(rows: &[Row]) -> Vec<Option<u64>> {
-    let bound = |v: &Verdict<Response>| v.bound().map(|r| r.from_arrival.as_ns() / 1_000);
+    let bound = |v: &Verdict<FpResponse>| v.bound().map(|r| r.from_arrival.as_ns() / 1_000);
     verdicts(rows).iter().map(bound).collect()
 }
 
 /// A task of free arrivals, as one that interferes and as the task under analysis.
-pub fn free((c, t, d, j, b): Row) -> (Task, Subject) {
+pub fn free((c, t, d, j, b): Row) -> (FpTask, Subject) {
     let us = Duration::from_us;
-    let task = Task { cost: us(c), period: us(t), jitter: us(j), arrivals: ArrivalPattern::Periodic };
+    let task = FpTask { cost: us(c), period: us(t), jitter: us(j), arrivals: ArrivalPattern::Periodic };
     let (deadline, blocking) = (us(d), us(b));
     (task, Subject { task, deadline, blocking, blocking_attained: true, preemptible: true })
 }

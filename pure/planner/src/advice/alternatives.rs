@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 use taut_analysis::uni::utilisation::{Utilisation, hyperbolic, liu_layland};
-use taut_analysis::{Bound, Core, Overflow, Verdict, Why};
+use taut_analysis::{AnalysedCore, Bound, Overflow, Verdict, Why};
 use taut_model::Model;
 use taut_time::Duration;
 
@@ -62,7 +62,7 @@ pub(crate) fn by_core(model: &Model, placements: &Placements<'_>, placement: usi
 }
 
 /// Response times: for one job at a time, for several jobs, and with offsets.
-fn responses(model: &Model, placements: &Placements<'_>, placement: usize, core: &Core) -> [Row; 3] {
+fn responses(model: &Model, placements: &Placements<'_>, placement: usize, core: &AnalysedCore) -> [Row; 3] {
     let at = &placements.placements[placement];
     let past_deadline = |past: &Bound| past.from_arrival.rounded_above(at.task.deadline);
     let by_phases = matches!(at.in_phase, Some(Verdict::Schedulable(_)));
@@ -132,7 +132,7 @@ type Share = (Duration, Duration);
 /// Let T' = min(T, D) − J for the task and T' = T − J for the tasks above it, and let its blocking count as
 /// execution. If no task above it has a longer T', the task is the last in rate order, and R ≤ D whatever the order
 /// of the others.
-fn quick(placements: &Placements<'_>, placement: usize, core: &Core) -> Vec<Row> {
+fn quick(placements: &Placements<'_>, placement: usize, core: &AnalysedCore) -> Vec<Row> {
     match level(core, placements.placements[placement].at) {
         Ok(level) => within(placements, placement, core, level),
         Err(overflow) => vec![Row::fails("utilisation bounds", overflow.to_string())],
@@ -140,7 +140,7 @@ fn quick(placements: &Placements<'_>, placement: usize, core: &Core) -> Vec<Row>
 }
 
 /// The cost and T' of the task, of the tasks above it, and of the platform probe, overheads charged.
-fn level(core: &Core, own: usize) -> Result<Vec<Share>, Overflow> {
+fn level(core: &AnalysedCore, own: usize) -> Result<Vec<Share>, Overflow> {
     let (all, charged) = (core.tasks(), core.charged());
     let shortened = |of: usize, time: Duration| time.saturating_sub(charged[of].jitter);
     let cost = charged[own].cost.checked_add(core.blocking(own)?).ok_or(Overflow)?;
@@ -151,7 +151,12 @@ fn level(core: &Core, own: usize) -> Result<Vec<Share>, Overflow> {
 }
 
 /// The utilisation bounds, or why they say nothing.
-fn within(placements: &Placements<'_>, placement: usize, core: &Core, mut level: Vec<Share>) -> Vec<Row> {
+fn within(
+    placements: &Placements<'_>,
+    placement: usize,
+    core: &AnalysedCore,
+    mut level: Vec<Share>,
+) -> Vec<Row> {
     let (layland, hyper) = ("utilisation, Liu & Layland", "utilisation, hyperbolic");
     let own = placements.placements[placement].at;
     let members = &placements.cores[placements.placements[placement].core].members;

@@ -5,7 +5,7 @@
 
 use taut_analysis::overheads::Charges;
 use taut_analysis::uni::fp::largest_cost;
-use taut_analysis::{Bound, BoundTerm, Core, Verdict, Why};
+use taut_analysis::{AnalysedCore, Bound, BoundTerm, Verdict, Why};
 use taut_model::{Cost, Fault, Model, Place, Severity, TaskId, codes};
 use taut_time::Duration;
 
@@ -243,7 +243,7 @@ fn times_of_switches(count: Option<u64>) -> String {
 }
 
 /// R of a task of a core; with offsets if R is not shown without them and the analysis with offsets is fast.
-fn shown(core: &Core, task: usize) -> Option<Bound> {
+fn shown(core: &AnalysedCore, task: usize) -> Option<Bound> {
     let fast = || core.has_phases() && core.jobs_in_phase().is_some_and(|jobs| jobs <= JOBS_ASKED_OFTEN);
     let without = core.response(task).ok()?;
     match without {
@@ -271,7 +271,7 @@ pub(crate) fn largest_value(
         let mut tasks = core.tasks().to_vec();
         let charges = Charges::of(&model.platform().overheads);
         tasks[at.at].cost = budget::charged(at.task, &charges, cost);
-        let changed = Core::new(tasks, model.platform().overheads);
+        let changed = AnalysedCore::new(tasks, model.platform().overheads);
         changed.is_ok_and(|core| shown(&core, task).is_some())
     };
     let delayed = core.lower(at.at).filter(|&task| passes(task, 0));

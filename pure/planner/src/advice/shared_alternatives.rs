@@ -216,8 +216,11 @@ impl Shared {
             };
             rows.push(Row::new(name, says));
         }
-        let used =
-            placements.cores[at.core].analysis.as_ref().ok().and_then(taut_analysis::Core::utilisation);
+        let used = placements.cores[at.core]
+            .analysis
+            .as_ref()
+            .ok()
+            .and_then(taut_analysis::AnalysedCore::utilisation);
         if let Some(used) = used {
             let figure = crate::shown::percent(used.ppm());
             rows.push(match used.fits() {

@@ -3,8 +3,8 @@
 
 //! Faults for deadlines that are not proven where tasks share resources, or under EDF.
 
-use taut_analysis::Core;
-use taut_analysis::multi::{Status, TaskBound, Witness};
+use taut_analysis::AnalysedCore;
+use taut_analysis::multi::{Contribution, Status, TaskBound};
 use taut_analysis::uni::edf::demand::Demand;
 use taut_model::{Fault, Model, Place, SchedulingPolicy, codes};
 use taut_time::Duration;
@@ -146,7 +146,7 @@ impl Shared {
     /// Reports that a core is asked for more than it has. If that is so before overheads are rounded up, another
     /// fault says so already.
     fn too_much(&self, model: &Model, placements: &Placements<'_>, core: usize, faults: &mut Vec<Fault>) {
-        let plain = placements.cores[core].analysis.as_ref().ok().and_then(Core::utilisation);
+        let plain = placements.cores[core].analysis.as_ref().ok().and_then(AnalysedCore::utilisation);
         if plain.is_some_and(|utilisation| !utilisation.fits()) {
             return;
         }
@@ -196,7 +196,7 @@ fn witnessed(
     model: &Model,
     placements: &Placements<'_>,
     what: &str,
-    witness: Witness,
+    witness: Contribution,
     part: Duration,
 ) -> Fault {
     let task = witness.task.and_then(|at| placements.placements.get(at));

@@ -8,7 +8,7 @@
 //! time use proven response times, or deadlines in a plan that is not proven and therefore not run. None of them
 //! relies on time alone: a reader detects it if the writer overtakes it after all, and does not get a torn value.
 
-use taut_analysis::wait_free::writes_during_read::{self, Writer};
+use taut_analysis::wait_free::writes_during_read::{self, WriterTiming};
 use taut_analysis::wait_free::{buffers, partition};
 use taut_model::{Channel, ChannelId, Class, Fault, Mechanism, Model, Party, Place, STAMP_BYTES, Way, codes};
 
@@ -223,7 +223,9 @@ fn touching(model: &Model, channel: &Channel, bounds: &ResponseBounds) -> Option
     };
     let writer = match channel.writer {
         Party::Task(task) => match &model.task(task).class {
-            Class::RealTime(task) => Writer { period: task.arrival.period(), within: bound(channel.writer)? },
+            Class::RealTime(task) => {
+                WriterTiming { period: task.arrival.period(), within: bound(channel.writer)? }
+            }
             Class::BestEffort(_) => return None,
         },
         Party::Client(_) => return None,

@@ -57,7 +57,7 @@ impl Places {
 
 /// A chain in the form that the analyses take.
 struct Way {
-    first: end_to_end::Task,
+    first: end_to_end::ChainTask,
     hops: Vec<Hop>,
 }
 
@@ -134,11 +134,11 @@ impl Known<'_> {
     }
 
     /// A task as the theorems see it: its jitter includes the release overhead, after which the task is ready.
-    fn task(&self, id: TaskId) -> Option<end_to_end::Task> {
+    fn task(&self, id: TaskId) -> Option<end_to_end::ChainTask> {
         let task = self.real_time(id)?;
         let response = self.bounds[id.index()].filter(|bound| bound.proven)?.response;
         let charges = Charges::of(&self.model.platform().overheads);
-        Some(end_to_end::Task {
+        Some(end_to_end::ChainTask {
             arrivals: match task.arrival {
                 Arrival::Periodic { .. } => ArrivalPattern::Periodic,
                 Arrival::Sporadic { .. } => ArrivalPattern::Sporadic,
@@ -159,7 +159,7 @@ impl Known<'_> {
                 Step::Channel(id) => channels.push((at, id)),
             }
         }
-        let hop = |(pair, &(at, id)): (&[(TaskId, end_to_end::Task)], &(usize, ChannelId))| {
+        let hop = |(pair, &(at, id)): (&[(TaskId, end_to_end::ChainTask)], &(usize, ChannelId))| {
             let (writer, reader) = (pair[0].0, pair[1].0);
             let channel = self.channel(id, writer, reader).ok_or(Missing::Looks(at))?;
             Ok(Hop { channel, reader: pair[1].1 })
@@ -176,18 +176,18 @@ impl Known<'_> {
     }
 
     /// The channel between two tasks; none if nothing bounds when the reader looks at the queue.
-    fn channel(&self, id: ChannelId, writer: TaskId, reader: TaskId) -> Option<end_to_end::Channel> {
+    fn channel(&self, id: ChannelId, writer: TaskId, reader: TaskId) -> Option<end_to_end::ChainChannel> {
         let channel = self.model.channel(id);
         if channel.flow == Flow::Synchronous {
             let mut readers = channel.readers.iter().zip(&channel.delayed);
             let delayed = readers.any(|(party, delayed)| *delayed && *party == Party::Task(reader));
             let reading = if delayed { Reading::PreservedDelayed } else { Reading::Preserved };
-            return Some(end_to_end::Channel::State(reading));
+            return Some(end_to_end::ChainChannel::State(reading));
         }
         if channel.kind == ChannelKind::State {
             let below = self.starts_behind(writer, reader);
             let reading = if below { Reading::NewestBelowWriter } else { Reading::Newest };
-            return Some(end_to_end::Channel::State(reading));
+            return Some(end_to_end::ChainChannel::State(reading));
         }
         let triggered = match self.real_time(reader)?.arrival {
             Arrival::Periodic { .. } => false,
@@ -195,7 +195,7 @@ impl Known<'_> {
             Arrival::Sporadic { .. } => return None,
         };
         let (sends, takes) = (channel.sends_per_release, channel.takes_per_release);
-        Some(end_to_end::Channel::Queue { sends, takes, triggered })
+        Some(end_to_end::ChainChannel::Queue { sends, takes, triggered })
     }
 
     /// Whether the reader cannot start while the writer is ready: one core, fixed priorities, the writer more urgent,
@@ -232,10 +232,10 @@ impl Known<'_> {
         }
         for ((hop, &time), at) in way.hops.iter().zip(hops).zip((0..).step_by(2)) {
             let (adds, own) = match hop.channel {
-                end_to_end::Channel::State(Reading::NewestBelowWriter) => {
+                end_to_end::ChainChannel::State(Reading::NewestBelowWriter) => {
                     ("release, above its reader", writer.jitter)
                 }
-                end_to_end::Channel::State(Reading::Preserved | Reading::PreservedDelayed) => {
+                end_to_end::ChainChannel::State(Reading::Preserved | Reading::PreservedDelayed) => {
                     ("activation, which decides who reads it", writer.jitter)
                 }
                 _ => ("response", writer.response),
@@ -243,19 +243,19 @@ impl Known<'_> {
             let wait = time.saturating_sub(own);
             steps.push(StepPlan { name: self.name(&chain.path[at]), adds: adds.into(), time: own });
             let adds = match hop.channel {
-                end_to_end::Channel::State(Reading::PreservedDelayed) => {
+                end_to_end::ChainChannel::State(Reading::PreservedDelayed) => {
                     "waits a period, and is read until it is replaced"
                 }
-                end_to_end::Channel::State(_) if sampling.is_zero() => "is read until it is replaced",
-                end_to_end::Channel::State(_) => "waits for its reader's next job",
-                end_to_end::Channel::Queue { triggered: true, .. } if wait.is_zero() => {
+                end_to_end::ChainChannel::State(_) if sampling.is_zero() => "is read until it is replaced",
+                end_to_end::ChainChannel::State(_) => "waits for its reader's next job",
+                end_to_end::ChainChannel::Queue { triggered: true, .. } if wait.is_zero() => {
                     "releases its reader at once"
                 }
-                end_to_end::Channel::Queue { triggered: true, .. } => "waits for its reader's gap",
-                end_to_end::Channel::Queue { .. } if wait == hop.reader.period => {
+                end_to_end::ChainChannel::Queue { triggered: true, .. } => "waits for its reader's gap",
+                end_to_end::ChainChannel::Queue { .. } if wait == hop.reader.period => {
                     "waits at most a period of its reader"
                 }
-                end_to_end::Channel::Queue { .. } => "waits at most some periods of its reader",
+                end_to_end::ChainChannel::Queue { .. } => "waits at most some periods of its reader",
             };
             steps.push(StepPlan { name: self.name(&chain.path[at + 1]), adds: adds.into(), time: wait });
             writer = &hop.reader;

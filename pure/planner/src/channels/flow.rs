@@ -3,7 +3,7 @@
 
 //! Decides the mechanism, capacity and latency of each channel.
 
-use taut_analysis::queue::{self, Reader, Writer};
+use taut_analysis::queue::{self, SendingTask, TakingTask};
 use taut_model::{
     Arrival, CAPACITY_MAX, Channel, ChannelId, ChannelKind, Class, Fault, Mechanism, Model, Party, Place,
     STAMP_BYTES, Way, codes,
@@ -79,7 +79,7 @@ fn too_large(channel: &Channel) -> Fault {
 
 /// The one reader of a queue in the form that the analysis takes, and whether its response is proven; none if
 /// nothing bounds when it looks at the queue.
-pub(crate) fn reader(model: &Model, id: ChannelId, bounds: &ResponseBounds) -> Option<(Reader, bool)> {
+pub(crate) fn reader(model: &Model, id: ChannelId, bounds: &ResponseBounds) -> Option<(TakingTask, bool)> {
     let channel = model.channel(id);
     let [Party::Task(task)] = channel.readers[..] else { return None };
     let (Class::RealTime(real_time), Some(bound)) = (&model.task(task).class, bounds[task.index()]) else {
@@ -92,12 +92,16 @@ pub(crate) fn reader(model: &Model, id: ChannelId, bounds: &ResponseBounds) -> O
     };
     let period = real_time.arrival.period();
     let takes = channel.takes_per_release;
-    Some((Reader { period, response: bound.response, takes, triggered }, bound.proven))
+    Some((TakingTask { period, response: bound.response, takes, triggered }, bound.proven))
 }
 
 /// The writer of a queue in the form that the analysis takes, and whether its response is proven; none if nothing
 /// bounds how often it sends.
-pub(crate) fn writer(model: &Model, channel: &Channel, bounds: &ResponseBounds) -> Option<(Writer, bool)> {
+pub(crate) fn writer(
+    model: &Model,
+    channel: &Channel,
+    bounds: &ResponseBounds,
+) -> Option<(SendingTask, bool)> {
     let (period, response, proven) = match channel.writer {
         Party::Task(task) => match &model.task(task).class {
             Class::RealTime(real_time) => {
@@ -109,7 +113,8 @@ pub(crate) fn writer(model: &Model, channel: &Channel, bounds: &ResponseBounds) 
         },
         Party::Client(client) => (model.client(client).min_gap?, Duration::ZERO, true),
     };
-    (!period.is_zero()).then_some((Writer { period, response, sends: channel.sends_per_release }, proven))
+    (!period.is_zero())
+        .then_some((SendingTask { period, response, sends: channel.sends_per_release }, proven))
 }
 
 /// Decides everything about a channel except its place in memory.
@@ -243,7 +248,7 @@ fn too_much(channel: &Channel, needed: u64) -> Fault {
     Fault::error(codes::BAD_CAPACITY, message, capacity(channel), text).help("let its reader run more often")
 }
 
-fn sized(needed: u64, writer: &Writer, reader: &Reader) -> String {
+fn sized(needed: u64, writer: &SendingTask, reader: &TakingTask) -> String {
     let (n, tw, rw) = (writer.sends, writer.period, writer.response.rounded());
     let (m, tr, rr) = (reader.takes, reader.period, reader.response.rounded());
     format!("at most {needed} wait: {n} sent per {tw} within {rw}, {m} taken per {tr} within {rr}")

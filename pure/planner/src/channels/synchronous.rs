@@ -7,7 +7,7 @@
 //! deadlines in a plan that is not proven and therefore not run. If a job does not keep its times all the same, no
 //! job reads a wrong value: a job that would take a buffer that is still being read waits for it.
 
-use taut_analysis::wait_free::flow::{self as counts, Cores, Reader, Writer};
+use taut_analysis::wait_free::flow::{self as counts, Cores, FlowReader, FlowWriter};
 use taut_model::{
     Channel, ChannelId, Class, Fault, Link, Mechanism, Model, Party, Place, RealTime, TaskId, codes,
 };
@@ -69,14 +69,14 @@ fn candidate(model: &Model, id: ChannelId, bounds: &ResponseBounds, mechanism: M
     // Activations count at their nominal instants: those of the writer come exactly every period, and a reader's job
     // lasts from its arrival.
     let writer =
-        Writer { period: task.arrival.period(), response: response(from, task), jitter: Duration::ZERO };
+        FlowWriter { period: task.arrival.period(), response: response(from, task), jitter: Duration::ZERO };
     let reader = |(party, delayed): (&Party, &bool)| {
         let (id, task) = real_time(model, party)?;
         let response = response(id, task);
         let period = task.arrival.period();
-        Some(Reader { period, response, from_activation: response, above: *delayed })
+        Some(FlowReader { period, response, from_activation: response, above: *delayed })
     };
-    let readers: Vec<Reader> =
+    let readers: Vec<FlowReader> =
         channel.readers.iter().zip(&channel.delayed).map(reader).collect::<Option<_>>()?;
     let verdict = match mechanism {
         Mechanism::Dbp => counts::dbp(cores(model, id, bounds, &writer, &readers), &writer, &readers),
@@ -98,8 +98,8 @@ fn cores(
     model: &Model,
     id: ChannelId,
     bounds: &ResponseBounds,
-    writer: &Writer,
-    readers: &[Reader],
+    writer: &FlowWriter,
+    readers: &[FlowReader],
 ) -> Cores {
     let channel = model.channel(id);
     let Party::Task(from) = channel.writer else { return Cores::Several };

@@ -5,7 +5,7 @@
 
 pub(crate) mod dispatch;
 
-use taut_analysis::{Bound, Core, Overflow, Verdict};
+use taut_analysis::{AnalysedCore, Bound, Overflow, Verdict};
 use taut_model::{Place, RealTime, TaskId};
 use taut_time::Duration;
 
@@ -70,7 +70,7 @@ pub(crate) struct CorePlacement {
     /// Positions in [`Placements::placements`].
     pub(crate) members: Vec<usize>,
     /// The same tasks for the analysis, in the same order.
-    pub(crate) analysis: Result<Core, Overflow>,
+    pub(crate) analysis: Result<AnalysedCore, Overflow>,
     /// Whether each task has a priority of its own, or needs none.
     pub(crate) numbered: bool,
 }
@@ -79,8 +79,9 @@ impl Placements<'_> {
     /// Repeats the analysis with offsets for each task whose bound is not shown without; with `most`, only on cores
     /// with at most that many jobs.
     pub(crate) fn look_at_phases(&mut self, most: Option<u64>) {
-        let few =
-            |core: &&Core| most.is_none_or(|most| core.jobs_in_phase().is_some_and(|jobs| jobs <= most));
+        let few = |core: &&AnalysedCore| {
+            most.is_none_or(|most| core.jobs_in_phase().is_some_and(|jobs| jobs <= most))
+        };
         for at in 0..self.placements.len() {
             if !matches!(self.verdict(at), Ok(Verdict::NotShown(_))) {
                 continue;

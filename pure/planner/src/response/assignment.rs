@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use taut_analysis::overheads::{Charges, probe};
 use taut_analysis::uni::fp::assignment::{self, Candidate};
 use taut_analysis::uni::utilisation::AtLeast;
-use taut_analysis::{Core, CoreTask, Overflow};
+use taut_analysis::{AnalysedCore, CoreTask, Overflow};
 use taut_model::{Arrival, ArrivalPattern, Model, RealTime, SchedulingPolicy, Server};
 use taut_time::Duration;
 
@@ -141,7 +141,7 @@ fn analysis(
     placements: &[Placement<'_>],
     members: &[usize],
     priorities: &[u8],
-) -> Result<Core, Overflow> {
+) -> Result<AnalysedCore, Overflow> {
     let task = |(&i, &priority): (&usize, &u8)| {
         let placement = &placements[i];
         CoreTask {
@@ -160,7 +160,7 @@ fn analysis(
             },
         }
     };
-    Core::new(members.iter().zip(priorities).map(task).collect(), model.platform().overheads)
+    AnalysedCore::new(members.iter().zip(priorities).map(task).collect(), model.platform().overheads)
 }
 
 /// What a task's arrivals follow: a task that a real-time task triggers follows that task, and so does a task that

@@ -3,7 +3,7 @@
 
 //! Reports cores that are asked for too much.
 
-use taut_analysis::Core;
+use taut_analysis::AnalysedCore;
 use taut_analysis::uni::utilisation::Utilisation;
 use taut_model::{Fault, Model, Place, codes};
 
@@ -26,7 +26,7 @@ pub(crate) fn report(model: &Model, placements: &Placements<'_>, faults: &mut Ve
                     .help("let more of them be \"auto\", or use another core"),
             );
         }
-        let utilisation = core.analysis.as_ref().ok().and_then(Core::utilisation);
+        let utilisation = core.analysis.as_ref().ok().and_then(AnalysedCore::utilisation);
         let Some(utilisation) = utilisation.filter(|u| !u.fits()) else { continue };
         let ppm = utilisation.ppm();
         let message = format!("core {cpu} is overloaded");

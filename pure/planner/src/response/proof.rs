@@ -3,7 +3,7 @@
 
 //! What is proven of an application: placements, tests, and a response bound per task.
 
-use taut_analysis::{Core, Verdict, Why};
+use taut_analysis::{AnalysedCore, Verdict, Why};
 use taut_model::{Fault, Model};
 use taut_time::Duration;
 
@@ -97,7 +97,7 @@ impl<'m> Proof<'m> {
 
     /// Whether quick answers may show less than others: offsets may help, but their analysis takes long.
     pub(crate) fn is_hasty(&self) -> bool {
-        let slow = |core: &Core| core.jobs_in_phase().is_none_or(|jobs| jobs > JOBS_ASKED_OFTEN);
+        let slow = |core: &AnalysedCore| core.jobs_in_phase().is_none_or(|jobs| jobs > JOBS_ASKED_OFTEN);
         let mut cores = self.placements.cores.iter().filter_map(|core| core.analysis.as_ref().ok());
         self.shared.is_none() && cores.any(|core| core.has_phases() && slow(core))
     }

@@ -152,7 +152,7 @@ fn ask(
     server: usize,
     used: Duration,
     task: &RealTime,
-) -> Result<(Verdict<server::Response>, Duration, Duration), Overflow> {
+) -> Result<(Verdict<server::ServerResponse>, Duration, Duration), Overflow> {
     let charges = Charges::of(&model.platform().overheads);
     let server = &model.servers()[server];
     let late = charges.released(task.jitter)?;
@@ -160,7 +160,7 @@ fn ask(
     let cost = charges.job(task.cost().ok_or(Overflow)?)?;
     let period = task.arrival.period();
     let requests = Requests { cost, period, jitter: late, deadline: task.deadline.saturating_sub(late) };
-    let supply = server::Server { budget: server.budget(), period: server.period(), response: used };
+    let supply = server::ServerSupply { budget: server.budget(), period: server.period(), response: used };
     let verdict = match server.policy {
         ServerPolicy::Polling => polling::response(supply, requests)?,
         ServerPolicy::Deferrable => deferrable::response(supply, requests)?,

@@ -4,7 +4,7 @@
 //! Judges a selection by itself: a set made anew, other analyses if there are some, buffers counted instant by
 //! instant, and runs.
 
-use taut_analysis::multi::{Bounds, Guard, Guarded, mixed, mpcp_lnr09_sound, msrp_holistic};
+use taut_analysis::multi::{Bounds, Guard, GuardedSet, mixed, mpcp_lnr09_sound, msrp_holistic};
 use taut_analysis::{Overflow, Verdict};
 use taut_model::TaskSet;
 use taut_planner::select::{Buffers, Count, Judged, Memory, Offer};
@@ -18,7 +18,7 @@ fn taken<'s>(system: &'s System, selection: &[usize], at: usize) -> &'s Offer {
 }
 
 /// The set of a selection, with requests for guarded objects only, and its guards.
-pub(crate) fn guarded(system: &System, selection: &[usize]) -> (TaskSet, Guarded) {
+pub(crate) fn guarded(system: &System, selection: &[usize]) -> (TaskSet, GuardedSet) {
     let taken = |at: usize| taken(system, selection, at);
     let mut added = vec![0; system.rows.len()];
     for (task, time) in (0..selection.len()).flat_map(|at| &taken(at).added) {
@@ -26,7 +26,7 @@ pub(crate) fn guarded(system: &System, selection: &[usize]) -> (TaskSet, Guarded
     }
     let kept = |at: usize| taken(at).guard != Guard::Absent;
     let set = system.set(|at| taken(at).held.as_ns(), kept, &added);
-    let mut guarded = Guarded::new(&set).unwrap().unwrap();
+    let mut guarded = GuardedSet::new(&set).unwrap().unwrap();
     (0..selection.len()).filter(|&at| kept(at)).for_each(|at| guarded.guard(at, taken(at).guard));
     (set, guarded)
 }

@@ -3,12 +3,12 @@
 
 use super::{GlobalRequests, PLAIN, Parameters, Period, Rival, Row, SHORT, Solution, Stale, Trial, Users};
 use crate::multi::contention::{Contention, Use};
-use crate::multi::guarded::{Guard, Guarded};
+use crate::multi::guarded::{Guard, GuardedSet};
 use crate::multi::mpcp_blocking::ceilings;
 
 impl Trial {
     /// Lays out a set with its guards and costs.
-    pub fn new(guarded: &Guarded) -> Self {
+    pub fn new(guarded: &GuardedSet) -> Self {
         let contention = &guarded.contention;
         let tasks = contention.order.len();
         let mut place = vec![0; tasks];
@@ -87,7 +87,7 @@ impl Trial {
     }
 }
 
-fn rows(contention: &Contention, guarded: &Guarded) -> Vec<Row> {
+fn rows(contention: &Contention, guarded: &GuardedSet) -> Vec<Row> {
     let row = |&task: &usize| {
         let row = &contention.tasks[task];
         let section = |section: &Use| (section.resource, section.length, guarded.ceiling(section.resource));

@@ -28,7 +28,7 @@ use core::ops::Range;
 
 use taut_time::Duration;
 
-use super::guarded::{Guard, Guarded};
+use super::guarded::{Guard, GuardedSet};
 use crate::Overflow;
 
 /// Times in ns, and sums of times over a whole set, can be added without a check if they are below this limit.
@@ -43,7 +43,7 @@ const SHORT: u128 = 1 << 42;
 /// A set whose guards and costs change from one judgement to the next.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    guarded: Guarded,
+    guarded: GuardedSet,
     /// Whether all sums and products fit in 64 bits, so that they need no checks.
     plain: bool,
     /// Whether products with shares do.
@@ -184,7 +184,7 @@ struct Users {
 
 impl Trial {
     /// The set with its guards and costs as they are now.
-    pub fn guarded(&self) -> &Guarded {
+    pub fn guarded(&self) -> &GuardedSet {
         &self.guarded
     }
 

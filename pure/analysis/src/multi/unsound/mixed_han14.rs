@@ -23,7 +23,7 @@ use super::mpcp_lnr09_paper::{Claims, claimed};
 use crate::Overflow;
 use crate::multi::contention::BlockingTerm;
 use crate::multi::fixed_point::{Basis, Charge, Deferral, State, solve};
-use crate::multi::guarded::{Guard, Guarded};
+use crate::multi::guarded::{Guard, GuardedSet};
 use crate::multi::mpcp_blocking::{Suspension, waits_among};
 use crate::multi::msrp_gai01::{span, spin};
 
@@ -31,7 +31,7 @@ use crate::multi::msrp_gai01::{span, spin};
 ///
 /// # Errors
 /// [`Overflow`] if a claim, or the first value past a deadline, does not fit in 64 bits.
-pub fn claims(set: &Guarded) -> Result<Claims, Overflow> {
+pub fn claims(set: &GuardedSet) -> Result<Claims, Overflow> {
     let contention = &set.contention;
     let spins = |at: usize| set.is(at, Guard::Spinning);
     let none = vec![BlockingTerm::default(); contention.tasks.len()];

@@ -19,7 +19,7 @@
 use taut_model::TaskSet;
 use taut_time::Duration;
 
-use crate::multi::bounds::{TaskBound, Terms};
+use crate::multi::bounds::{ResponseTerms, TaskBound};
 use crate::multi::contention::Contention;
 use crate::multi::fixed_point::{Basis, Deferral, Solved, State, solve};
 use crate::multi::mpcp_blocking::{Waits, waits};
@@ -29,7 +29,7 @@ use crate::{Assumption, Overflow};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claims {
     /// One per task, in the set's order. No proof of anything.
-    Unsound(Vec<Claim>),
+    Unsound(Vec<ClaimedBound>),
     /// They claim nothing: an assumption does not hold.
     NotApplicable(Assumption),
     /// The iteration gave up after this many steps.
@@ -38,13 +38,13 @@ pub enum Claims {
 
 /// What the published equations claim of a task. No proof of anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct ClaimedBound {
     /// The claimed bound from the arrival; meaningless if the deadline is not claimed to be kept.
     pub claimed: Duration,
     /// Whether the deadline is claimed to be kept.
     pub claimed_to_fit: bool,
     /// The claim in terms; they sum to it.
-    pub terms: Terms,
+    pub terms: ResponseTerms,
 }
 
 /// What the published equations claim.
@@ -72,7 +72,7 @@ pub(crate) fn claimed(contention: &Contention, waits: &[Waits], solved: Solved) 
         let in_time = task.from_arrival.as_ns() <= contention.tasks[at].deadline;
         // Without a B there is no equation for the tasks below.
         let claimed_to_fit = in_time && !contention.higher(at).any(|higher| waits[higher].unbounded);
-        Claim { claimed: task.from_arrival, claimed_to_fit, terms: task.terms }
+        ClaimedBound { claimed: task.from_arrival, claimed_to_fit, terms: task.terms }
     };
     Claims::Unsound(bounds.tasks.iter().enumerate().map(claim).collect())
 }

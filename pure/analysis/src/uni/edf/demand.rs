@@ -32,7 +32,7 @@ pub const TERMS_MAX: u64 = 400_000_000;
 
 /// A task as the theorem needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct EdfTask {
     /// C, more than 0.
     pub cost: Duration,
     /// T: the period, or the least time between arrivals; more than 0.
@@ -51,12 +51,12 @@ pub struct Demand {
     /// Windows that the search examined.
     pub steps: u32,
     /// The window that is too short. None if all deadlines are kept, or if U > 1.
-    pub short: Option<Window>,
+    pub short: Option<DemandWindow>,
 }
 
 /// A window that is too short: `demand` + `blocking` > `length`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct DemandWindow {
     /// t.
     pub length: Duration,
     /// h(t): the execution that is due within it.
@@ -72,7 +72,7 @@ pub struct Window {
 ///
 /// # Errors
 /// [`Overflow`] if a horizon or the demand of a window does not fit in 64 bits.
-pub fn demand(tasks: &[Task], exact: bool) -> Result<Verdict<Demand>, Overflow> {
+pub fn demand(tasks: &[EdfTask], exact: bool) -> Result<Verdict<Demand>, Overflow> {
     if tasks.iter().any(|task| task.period.is_zero()) {
         return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
     }
@@ -95,11 +95,11 @@ pub fn core(set: &TaskSet, core: usize) -> Result<Verdict<Demand>, Overflow> {
     if !is_edf(set, core) {
         return Ok(Verdict::NotApplicable(Assumption::Edf));
     }
-    let tasks: Vec<Task> = set.on_core(core).map(|at| Task::of(set, at)).collect();
+    let tasks: Vec<EdfTask> = set.on_core(core).map(|at| EdfTask::of(set, at)).collect();
     demand(&tasks, is_exact(set, core))
 }
 
-impl Task {
+impl EdfTask {
     /// A task of a set.
     pub fn of(set: &TaskSet, at: usize) -> Self {
         let task = &set.tasks()[at];
@@ -151,7 +151,7 @@ pub(crate) enum Found {
 pub(crate) type Blocking = Option<(u64, usize, usize)>;
 
 impl Row {
-    pub(crate) fn new(task: &Task) -> Self {
+    pub(crate) fn new(task: &EdfTask) -> Self {
         Self {
             cost: task.cost.as_ns(),
             period: task.period.as_ns(),
@@ -206,7 +206,7 @@ pub(crate) fn search(
         let first = blocking(window);
         let needed = demand + first.map_or(0, |(time, ..)| u128::from(time));
         if needed > u128::from(window) {
-            let short = Window {
+            let short = DemandWindow {
                 length: Duration::from_ns(window),
                 demand: Duration::from_ns(u64::try_from(demand).map_err(|_| Overflow)?),
                 blocking: Duration::from_ns(first.map_or(0, |(time, ..)| time)),

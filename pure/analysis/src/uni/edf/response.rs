@@ -31,7 +31,7 @@
 use taut_model::{ArrivalPattern, TaskSet};
 use taut_time::Duration;
 
-use super::demand::{STEPS_MAX, TERMS_MAX, Task};
+use super::demand::{EdfTask, STEPS_MAX, TERMS_MAX};
 use super::dfp::{self, Floors};
 use super::horizon::common_multiple;
 use super::sections::{Section, by_ceilings};
@@ -41,7 +41,7 @@ use crate::{Assumption, Overflow, Verdict, Why};
 
 /// A bound on the response times of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Response {
+pub struct EdfResponse {
     /// R' from the release.
     pub from_release: Duration,
     /// R from the arrival.
@@ -86,11 +86,11 @@ pub enum Locks {
 /// # Errors
 /// [`Overflow`] if a busy period does not fit in 64 bits.
 pub fn response(
-    tasks: &[Task],
+    tasks: &[EdfTask],
     which: usize,
     blockers: &[Blocker],
     exact: bool,
-) -> Result<Verdict<Response>, Overflow> {
+) -> Result<Verdict<EdfResponse>, Overflow> {
     let Some(own) = tasks.get(which) else {
         return Ok(Verdict::NotApplicable(Assumption::Listed));
     };
@@ -114,7 +114,7 @@ pub fn response(
 ///
 /// # Errors
 /// As for [`response`], or if a blocker's time does not fit in 64 bits.
-pub fn core(set: &TaskSet, core: usize, locks: Locks) -> Result<Verdict<Vec<Response>>, Overflow> {
+pub fn core(set: &TaskSet, core: usize, locks: Locks) -> Result<Verdict<Vec<EdfResponse>>, Overflow> {
     if let Some(assumption) = srp::unmet(set, core) {
         return Ok(Verdict::NotApplicable(assumption));
     }
@@ -129,7 +129,7 @@ pub fn core(set: &TaskSet, core: usize, locks: Locks) -> Result<Verdict<Vec<Resp
     }
     let blockers: Vec<Blocker> = sections.iter().map(Blocker::of).collect();
     // 2. Each task.
-    let tasks: Vec<Task> = set.on_core(core).map(|at| Task::of(set, at)).collect();
+    let tasks: Vec<EdfTask> = set.on_core(core).map(|at| EdfTask::of(set, at)).collect();
     let free = set.on_core(core).all(|at| !matches!(set.tasks()[at].arrivals, ArrivalPattern::Phased(_)));
     Ok(match all(&tasks, &blockers)? {
         Verdict::NotShown(Why::Passes(found)) if free && blockers.is_empty() => Verdict::Unschedulable(found),
@@ -138,7 +138,7 @@ pub fn core(set: &TaskSet, core: usize, locks: Locks) -> Result<Verdict<Vec<Resp
 }
 
 /// The same for a list of tasks, as if the test were not exact.
-pub(crate) fn all(tasks: &[Task], blockers: &[Blocker]) -> Result<Verdict<Vec<Response>>, Overflow> {
+pub(crate) fn all(tasks: &[EdfTask], blockers: &[Blocker]) -> Result<Verdict<Vec<EdfResponse>>, Overflow> {
     let mut periods = match Periods::of(tasks)? {
         Start::Of(periods) => periods,
         Start::Rate => return Ok(Verdict::NotShown(Why::Rate)),
@@ -221,11 +221,11 @@ impl Patience {
 }
 
 impl Periods {
-    fn of(tasks: &[Task]) -> Result<Start, Overflow> {
+    fn of(tasks: &[EdfTask]) -> Result<Start, Overflow> {
         if !Utilisation::of(tasks.iter().map(|task| (task.cost, task.period))).is_some_and(|u| u.fits()) {
             return Ok(Start::Rate);
         }
-        let row = |task: &Task| Row {
+        let row = |task: &EdfTask| Row {
             cost: task.cost.as_ns(),
             period: task.period.as_ns(),
             jitter: task.jitter.as_ns(),
@@ -245,7 +245,7 @@ impl Periods {
     }
 
     /// The inner error is the number of steps after which the search gave up.
-    fn response(&mut self, which: usize, blockers: &[Blocker]) -> Result<Result<Response, u32>, Overflow> {
+    fn response(&mut self, which: usize, blockers: &[Blocker]) -> Result<Result<EdfResponse, u32>, Overflow> {
         let own = self.rows[which];
         let until = blockers.iter().map(|blocker| i128::from(blocker.until.as_ns())).max().unwrap_or(0);
         let mut patience = Patience { steps: 0, terms: 0 };
@@ -297,7 +297,7 @@ impl Periods {
         }
         let [from_release, from_arrival, before] =
             [from_release, from_arrival, early].map(|time| u64::try_from(time).map(Duration::from_ns));
-        Ok(Ok(Response {
+        Ok(Ok(EdfResponse {
             from_release: from_release.map_err(|_| Overflow)?,
             from_arrival: from_arrival.map_err(|_| Overflow)?,
             blocking: Duration::from_ns(blocked.0),

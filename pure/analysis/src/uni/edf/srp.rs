@@ -48,7 +48,7 @@
 use taut_model::TaskSet;
 use taut_time::Duration;
 
-use super::demand::{self, Demand, Found, Row, Task};
+use super::demand::{self, Demand, EdfTask, Found, Row};
 use super::sections::{Member, Section, blocking, by_ceilings, sort};
 use crate::{Assumption, Overflow, Verdict, Why};
 
@@ -116,7 +116,7 @@ pub(super) fn test(
     if sections.is_empty() {
         return demand::core(set, core);
     }
-    let rows: Vec<Row> = set.on_core(core).map(|at| Row::new(&Task::of(set, at))).collect();
+    let rows: Vec<Row> = set.on_core(core).map(|at| Row::new(&EdfTask::of(set, at))).collect();
     sort(sections);
     let rises: Vec<u64> = sections.iter().map(|section| section.from).collect();
     let found =

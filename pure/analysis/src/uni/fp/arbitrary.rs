@@ -25,8 +25,8 @@
 //!
 //! [`Duration::MAX`]: taut_time::Duration::MAX
 
-use super::preemptive::{self, Subject, Task};
-pub use super::window::Response;
+use super::preemptive::{self, FpTask, Subject};
+pub use super::window::WindowResponse;
 use super::window::{self, Question};
 use crate::{Assumption, Overflow, Verdict, Why};
 
@@ -34,7 +34,7 @@ use crate::{Assumption, Overflow, Verdict, Why};
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
-pub fn response(subject: &Subject, higher: &[Task]) -> Result<Verdict<Response>, Overflow> {
+pub fn response(subject: &Subject, higher: &[FpTask]) -> Result<Verdict<WindowResponse>, Overflow> {
     let own = subject.task;
     if own.period.is_zero() || higher.iter().any(|j| j.period.is_zero()) {
         return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
@@ -56,12 +56,12 @@ mod tests {
 
     use taut_time::Duration;
 
-    fn task(c: u64, t: u64, j: u64) -> Task {
+    fn task(c: u64, t: u64, j: u64) -> FpTask {
         let ns = Duration::from_ns;
-        Task { cost: ns(c), period: ns(t), jitter: ns(j), arrivals: ArrivalPattern::Periodic }
+        FpTask { cost: ns(c), period: ns(t), jitter: ns(j), arrivals: ArrivalPattern::Periodic }
     }
 
-    fn subject(task: Task, deadline: u64, blocking: u64) -> Subject {
+    fn subject(task: FpTask, deadline: u64, blocking: u64) -> Subject {
         Subject {
             task,
             deadline: Duration::from_ns(deadline),
@@ -71,7 +71,7 @@ mod tests {
         }
     }
 
-    fn bound(task: Task, blocking: u64, higher: &[Task]) -> Option<(u64, u64, u64)> {
+    fn bound(task: FpTask, blocking: u64, higher: &[FpTask]) -> Option<(u64, u64, u64)> {
         let verdict = response(&subject(task, u64::MAX, blocking), higher).expect("it fits");
         verdict.bound().map(|r| (r.from_arrival.as_ns(), r.from_release.as_ns(), r.job))
     }

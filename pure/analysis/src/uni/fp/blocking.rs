@@ -19,7 +19,7 @@ use taut_time::Duration;
 
 /// Which task blocks, and for how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Section {
+pub struct LongestSection {
     /// The less urgent task with the longest section: its position in the input; none if no task has one.
     pub of: Option<usize>,
     /// S: the length of that section.
@@ -29,11 +29,11 @@ pub struct Section {
 /// The longest section among less urgent tasks, given as (position, S); the first of equals.
 ///
 /// Steps: one per item.
-pub fn longest(lower: impl IntoIterator<Item = (usize, Duration)>) -> Section {
-    let mut longest = Section::default();
+pub fn longest(lower: impl IntoIterator<Item = (usize, Duration)>) -> LongestSection {
+    let mut longest = LongestSection::default();
     for (of, time) in lower {
         if time > longest.time {
-            longest = Section { of: Some(of), time };
+            longest = LongestSection { of: Some(of), time };
         }
     }
     longest
@@ -46,8 +46,11 @@ mod tests {
     #[test]
     fn the_longest_one_blocks() {
         let us = Duration::from_us;
-        assert_eq!(longest([]), Section { of: None, time: Duration::ZERO });
+        assert_eq!(longest([]), LongestSection { of: None, time: Duration::ZERO });
         assert_eq!(longest([(4, us(0))]).of, None);
-        assert_eq!(longest([(1, us(5)), (2, us(9)), (3, us(9))]), Section { of: Some(2), time: us(9) });
+        assert_eq!(
+            longest([(1, us(5)), (2, us(9)), (3, us(9))]),
+            LongestSection { of: Some(2), time: us(9) }
+        );
     }
 }

@@ -26,7 +26,7 @@ use taut_time::Duration;
 
 /// Which section blocks, and for how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Section {
+pub struct BlockingSection {
     /// The task that holds the resource, and the resource: positions in the set. `None` if nothing blocks.
     pub of: Option<(usize, usize)>,
     /// B.
@@ -61,14 +61,14 @@ impl Ceilings {
     }
 
     /// B of a task of the same set: the longest section that blocks it; the first of equally long ones.
-    pub fn blocking(&self, set: &TaskSet, task: usize) -> Section {
+    pub fn blocking(&self, set: &TaskSet, task: usize) -> BlockingSection {
         let (core, priority) = (set.tasks()[task].core, set.tasks()[task].priority);
-        let mut longest = Section::default();
+        let mut longest = BlockingSection::default();
         for lower in set.on_core(core).filter(|&l| set.tasks()[l].priority < priority) {
             for request in set.requests(lower) {
                 let keeps_out = self.ceiling(request.resource).is_some_and(|ceiling| ceiling >= priority);
                 if keeps_out && request.length > longest.time {
-                    longest = Section { of: Some((lower, request.resource)), time: request.length };
+                    longest = BlockingSection { of: Some((lower, request.resource)), time: request.length };
                 }
             }
         }

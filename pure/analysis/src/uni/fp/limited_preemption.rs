@@ -24,8 +24,8 @@
 
 use taut_time::Duration;
 
-use super::preemptive::{self, Subject, Task};
-pub use super::window::Response;
+use super::preemptive::{self, FpTask, Subject};
+pub use super::window::WindowResponse;
 use super::window::{self, Question};
 use crate::{Assumption, Overflow, Verdict, Why};
 
@@ -34,7 +34,11 @@ use crate::{Assumption, Overflow, Verdict, Why};
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
-pub fn response(subject: &Subject, last: Duration, higher: &[Task]) -> Result<Verdict<Response>, Overflow> {
+pub fn response(
+    subject: &Subject,
+    last: Duration,
+    higher: &[FpTask],
+) -> Result<Verdict<WindowResponse>, Overflow> {
     let own = subject.task;
     if own.period.is_zero() || higher.iter().any(|j| j.period.is_zero()) {
         return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
@@ -59,10 +63,10 @@ pub fn response(subject: &Subject, last: Duration, higher: &[Task]) -> Result<Ve
 pub fn burns94_first_job(
     subject: &Subject,
     last: Duration,
-    higher: &[Task],
+    higher: &[FpTask],
 ) -> Result<Option<Duration>, Overflow> {
     // A task that comes only once has one job in its window.
-    let once = Task { period: Duration::MAX, ..subject.task };
+    let once = FpTask { period: Duration::MAX, ..subject.task };
     let found = response(&Subject { task: once, ..*subject }, last, higher)?;
     Ok(found.bound().map(|r| r.from_arrival))
 }

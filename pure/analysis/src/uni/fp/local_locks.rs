@@ -13,26 +13,26 @@
 //! Source      [Sha90], [Audsley93]: blocking as a term of the response time
 //! ```
 //!
-//! No overheads are charged: [`crate::Core`] does that.
+//! No overheads are charged: [`crate::AnalysedCore`] does that.
 
 use taut_model::{SchedulingPolicy, TaskSet};
 
-use super::arbitrary::{self, Response};
-use super::ceiling::{Ceilings, Section};
-use super::preemptive::{Subject, Task};
+use super::arbitrary::{self, WindowResponse};
+use super::ceiling::{BlockingSection, Ceilings};
+use super::preemptive::{FpTask, Subject};
 use crate::{Assumption, Overflow, Verdict};
 
 /// What was found for a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct TaskResult {
     /// The task: a position in the set.
     pub task: usize,
     /// The section that blocks it, and for how long.
-    pub blocking: Section,
+    pub blocking: BlockingSection,
     /// The tasks that interfere: positions in the set, in the order of the response's `jobs`.
     pub higher: Vec<usize>,
     /// Its response time.
-    pub verdict: Verdict<Response>,
+    pub verdict: Verdict<WindowResponse>,
 }
 
 /// Bounds the response time of each task of a core, in the order of the set. Tasks of equal priority count against
@@ -40,7 +40,7 @@ pub struct Found {
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
-pub fn responses(set: &TaskSet, core: usize) -> Result<Vec<Found>, Overflow> {
+pub fn responses(set: &TaskSet, core: usize) -> Result<Vec<TaskResult>, Overflow> {
     let ceilings = Ceilings::of(set);
     let local = |task: usize| set.requests(task).iter().all(|r| ceilings.ceiling(r.resource).is_some());
     let refused = if set.cores().get(core) != Some(&SchedulingPolicy::FixedPriority) {
@@ -59,7 +59,7 @@ pub fn responses(set: &TaskSet, core: usize) -> Result<Vec<Found>, Overflow> {
                 Some(assumption) => Verdict::NotApplicable(assumption),
                 None => ask(set, task, blocking, &higher)?,
             };
-            Ok(Found { task, blocking, higher, verdict })
+            Ok(TaskResult { task, blocking, higher, verdict })
         })
         .collect()
 }
@@ -67,10 +67,10 @@ pub fn responses(set: &TaskSet, core: usize) -> Result<Vec<Found>, Overflow> {
 fn ask(
     set: &TaskSet,
     task: usize,
-    blocking: Section,
+    blocking: BlockingSection,
     higher: &[usize],
-) -> Result<Verdict<Response>, Overflow> {
-    let plain = |i: usize| Task {
+) -> Result<Verdict<WindowResponse>, Overflow> {
+    let plain = |i: usize| FpTask {
         cost: set.cost(i),
         period: set.tasks()[i].period,
         jitter: set.tasks()[i].jitter,
@@ -86,6 +86,6 @@ fn ask(
         blocking_attained: blocking.of.is_none() && higher.iter().all(more_urgent),
         preemptible: set.requests(task).is_empty(),
     };
-    let higher: Vec<Task> = higher.iter().map(|&j| plain(j)).collect();
+    let higher: Vec<FpTask> = higher.iter().map(|&j| plain(j)).collect();
     arbitrary::response(&subject, &higher)
 }

@@ -20,15 +20,15 @@
 use taut_time::Duration;
 
 use super::limited_preemption;
-use super::preemptive::{Subject, Task};
-pub use super::window::Response;
+use super::preemptive::{FpTask, Subject};
+pub use super::window::WindowResponse;
 use crate::{Assumption, Overflow, Verdict};
 
 /// Bounds the response time of a task below `higher`. Ignores `subject.preemptible`.
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
-pub fn response(subject: &Subject, higher: &[Task]) -> Result<Verdict<Response>, Overflow> {
+pub fn response(subject: &Subject, higher: &[FpTask]) -> Result<Verdict<WindowResponse>, Overflow> {
     if subject.task.cost.is_zero() {
         return Ok(Verdict::NotApplicable(Assumption::LastRegion));
     }

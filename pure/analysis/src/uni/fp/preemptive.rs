@@ -48,7 +48,7 @@ pub const STEPS_MAX: u32 = 1_000_000;
 
 /// A task as the theorem needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct FpTask {
     /// C.
     pub cost: Duration,
     /// T: the period, or the least time between arrivals.
@@ -63,7 +63,7 @@ pub struct Task {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The task itself.
-    pub task: Task,
+    pub task: FpTask,
     /// D, from the arrival.
     pub deadline: Duration,
     /// B.
@@ -77,7 +77,7 @@ pub struct Subject {
 
 /// A bound on the response time of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Response {
+pub struct FpResponse {
     /// w: from the release to the completion.
     pub from_release: Duration,
     /// R = w + J: from the arrival to the completion.
@@ -93,7 +93,7 @@ pub struct Response {
 ///
 /// # Errors
 /// [`Overflow`] if the first value past the deadline does not fit in 64 bits.
-pub fn response(subject: &Subject, higher: &[Task]) -> Result<Verdict<Response>, Overflow> {
+pub fn response(subject: &Subject, higher: &[FpTask]) -> Result<Verdict<FpResponse>, Overflow> {
     response_from(Duration::ZERO, subject, higher)
 }
 
@@ -107,8 +107,8 @@ pub fn response(subject: &Subject, higher: &[Task]) -> Result<Verdict<Response>,
 pub fn response_from(
     least: Duration,
     subject: &Subject,
-    higher: &[Task],
-) -> Result<Verdict<Response>, Overflow> {
+    higher: &[FpTask],
+) -> Result<Verdict<FpResponse>, Overflow> {
     let own = subject.task;
     if own.period.is_zero() || higher.iter().any(|j| j.period.is_zero()) {
         return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
@@ -148,7 +148,7 @@ pub fn response_from(
 }
 
 /// ⌈(w + J) / T⌉, and at least 1: a busy window is never empty. `w` fits in 64 bits.
-fn jobs(w: u128, j: &Task) -> u128 {
+fn jobs(w: u128, j: &FpTask) -> u128 {
     let reach = w + u128::from(j.jitter.as_ns());
     let count = match u64::try_from(reach) {
         // 64-bit division is several times faster.
@@ -160,18 +160,18 @@ fn jobs(w: u128, j: &Task) -> u128 {
 
 fn answer(
     w: u128,
-    own: Task,
+    own: FpTask,
     steps: u32,
-    higher: &[Task],
-    count: impl Fn(&Task) -> u128,
-) -> Result<Response, Overflow> {
+    higher: &[FpTask],
+    count: impl Fn(&FpTask) -> u128,
+) -> Result<FpResponse, Overflow> {
     let from_release = Duration::from_ns(u64::try_from(w).map_err(|_| Overflow)?);
     let from_arrival = from_release.checked_add(own.jitter).ok_or(Overflow)?;
     let jobs = higher.iter().map(|j| u64::try_from(count(j)).map_err(|_| Overflow));
-    Ok(Response { from_release, from_arrival, jobs: jobs.collect::<Result<_, _>>()?, steps })
+    Ok(FpResponse { from_release, from_arrival, jobs: jobs.collect::<Result<_, _>>()?, steps })
 }
 
-fn verdict_past(subject: &Subject, higher: &[Task], past: Response) -> Verdict<Response> {
+fn verdict_past(subject: &Subject, higher: &[FpTask], past: FpResponse) -> Verdict<FpResponse> {
     if is_exact(subject, higher) {
         Verdict::Unschedulable(past)
     } else {
@@ -180,7 +180,7 @@ fn verdict_past(subject: &Subject, higher: &[Task], past: Response) -> Verdict<R
 }
 
 /// Whether some run attains the equation's value.
-pub fn is_exact(subject: &Subject, higher: &[Task]) -> bool {
+pub fn is_exact(subject: &Subject, higher: &[FpTask]) -> bool {
     let mut common = None;
     let together = higher.iter().chain([&subject.task]).all(|task| match task.arrivals {
         ArrivalPattern::Periodic | ArrivalPattern::Sporadic => true,

@@ -31,7 +31,7 @@ const STEPS_SWEPT: u32 = 10_000;
 
 /// A task in order of urgency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct SweepTask {
     /// C.
     pub cost: Duration,
     /// T: the period, or the least time between arrivals.
@@ -46,7 +46,7 @@ pub struct Task {
 
 /// What was found for a task, and what the sweep remembers of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Level {
+pub struct SweptResponse {
     /// R, from the arrival.
     pub response: Duration,
     /// When its next job is released, in the current window.
@@ -61,9 +61,9 @@ pub struct Level {
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
-pub fn responses(tasks: &[Task], levels: &mut Vec<Level>) -> Result<Verdict<usize>, Overflow> {
+pub fn responses(tasks: &[SweepTask], levels: &mut Vec<SweptResponse>) -> Result<Verdict<usize>, Overflow> {
     if levels.len() < tasks.len() {
-        levels.resize(tasks.len(), Level::default());
+        levels.resize(tasks.len(), SweptResponse::default());
     }
     let levels = levels.as_mut_slice();
     let mut steps = 0u32;
@@ -134,13 +134,13 @@ pub fn responses(tasks: &[Task], levels: &mut Vec<Level>) -> Result<Verdict<usiz
                 return one_by_one(tasks, at, levels);
             }
         }
-        rest[0] = Level { response: Duration::from_ns(response), next: before - jitter };
+        rest[0] = SweptResponse { response: Duration::from_ns(response), next: before - jitter };
     }
     Ok(Verdict::Schedulable(tasks.len()))
 }
 
 /// A window in which each task releases the jobs that its jitter held back, and nothing more.
-fn restart(blocking: u64, higher: &[Task], above: &mut [Level]) -> Result<u64, Overflow> {
+fn restart(blocking: u64, higher: &[SweepTask], above: &mut [SweptResponse]) -> Result<u64, Overflow> {
     let mut load = blocking;
     for (j, level) in higher.iter().zip(above) {
         let (period, jitter) = (j.period.as_ns(), j.jitter.as_ns());
@@ -155,8 +155,12 @@ fn restart(blocking: u64, higher: &[Task], above: &mut [Level]) -> Result<u64, O
 /// Analyses each task from `at` on by itself, as [`super::arbitrary`] does: that can detect U > 1, and repeating
 /// jobs.
 #[cold]
-fn one_by_one(tasks: &[Task], at: usize, levels: &mut [Level]) -> Result<Verdict<usize>, Overflow> {
-    let plain = |t: &Task| preemptive::Task {
+fn one_by_one(
+    tasks: &[SweepTask],
+    at: usize,
+    levels: &mut [SweptResponse],
+) -> Result<Verdict<usize>, Overflow> {
+    let plain = |t: &SweepTask| preemptive::FpTask {
         cost: t.cost,
         period: t.period,
         jitter: t.jitter,

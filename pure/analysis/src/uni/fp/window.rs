@@ -9,13 +9,13 @@
 
 use taut_time::Duration;
 
-use super::preemptive::{STEPS_MAX, Task};
+use super::preemptive::{FpTask, STEPS_MAX};
 use crate::uni::utilisation::Utilisation;
 use crate::{Overflow, Verdict, Why};
 
 /// Bounds on response times, over all jobs of a busy window.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Response {
+pub struct WindowResponse {
     /// From the release to the completion. The job that attains it may differ from `job`.
     pub from_release: Duration,
     /// R: from the arrival to the completion.
@@ -31,16 +31,16 @@ pub struct Response {
 
 /// The input of a search. Periods are more than 0, and 1 ≤ `last` ≤ `task.cost` or `last` = 1.
 pub(super) struct Question<'a> {
-    pub(super) task: Task,
+    pub(super) task: FpTask,
     pub(super) deadline: Duration,
     pub(super) blocking: Duration,
     /// F in nanoseconds.
     pub(super) last: u64,
-    pub(super) higher: &'a [Task],
+    pub(super) higher: &'a [FpTask],
 }
 
 /// The largest response time of a busy window, or the first one past the deadline; never an exact verdict.
-pub(super) fn search(question: &Question<'_>) -> Result<Verdict<Response>, Overflow> {
+pub(super) fn search(question: &Question<'_>) -> Result<Verdict<WindowResponse>, Overflow> {
     let Question { task, higher, .. } = *question;
     // 1. There is no bound if more arrives than is served.
     if overloaded(higher.iter().chain([&task]).map(|j| (j.cost, j.period))) {
@@ -69,7 +69,7 @@ pub(super) fn search(question: &Question<'_>) -> Result<Verdict<Response>, Overf
             let end = next.checked_add(fold).ok_or(Overflow)?;
             if u128::from(end) + u128::from(jitter) > due {
                 best.look(end, before_it, jitter, q, w)?;
-                let late = Response { from_arrival: best.last, ..best.answer(higher, steps, w, q)? };
+                let late = WindowResponse { from_arrival: best.last, ..best.answer(higher, steps, w, q)? };
                 return Ok(Verdict::NotShown(Why::Passes(late)));
             }
             if next <= w {
@@ -120,9 +120,9 @@ impl Best {
         Ok(())
     }
 
-    fn answer(&self, higher: &[Task], steps: u32, w: u64, job: u64) -> Result<Response, Overflow> {
+    fn answer(&self, higher: &[FpTask], steps: u32, w: u64, job: u64) -> Result<WindowResponse, Overflow> {
         let jobs = higher.iter().map(|j| jobs(w, j)).collect::<Result<_, _>>()?;
-        Ok(Response {
+        Ok(WindowResponse {
             from_release: Duration::from_ns(self.from_release),
             from_arrival: Duration::from_ns(self.from_arrival),
             job,
@@ -133,7 +133,7 @@ impl Best {
 }
 
 /// `fixed` + Σ ⌈(w + J) / T⌉ · C.
-fn demand(fixed: u64, w: u64, tasks: &[Task]) -> Result<u64, Overflow> {
+fn demand(fixed: u64, w: u64, tasks: &[FpTask]) -> Result<u64, Overflow> {
     tasks.iter().try_fold(fixed, |sum, j| {
         let time = jobs(w, j)?.checked_mul(j.cost.as_ns()).ok_or(Overflow)?;
         sum.checked_add(time).ok_or(Overflow)
@@ -141,7 +141,7 @@ fn demand(fixed: u64, w: u64, tasks: &[Task]) -> Result<u64, Overflow> {
 }
 
 /// ⌈(w + J) / T⌉, and at least 1: a busy window is never empty.
-fn jobs(w: u64, j: &Task) -> Result<u64, Overflow> {
+fn jobs(w: u64, j: &FpTask) -> Result<u64, Overflow> {
     let reach = w.checked_add(j.jitter.as_ns()).ok_or(Overflow)?;
     Ok(reach.div_ceil(j.period.as_ns()).max(1))
 }
@@ -172,7 +172,7 @@ fn closes(
 /// The number of jobs of a window after which R repeats or falls. Let H be a common multiple of all periods: if
 /// U ≤ 1, w(q) + H satisfies the equation of job q + H/T as an upper bound, so that job responds no later than job q.
 /// The jobs that are released together at the start, after all of their jitter, come first. `None` if H does not fit.
-fn jobs_that_differ(higher: &[Task], task: Task) -> Option<u64> {
+fn jobs_that_differ(higher: &[FpTask], task: FpTask) -> Option<u64> {
     let period = task.period.as_ns();
     let common = common_multiple(higher.iter().map(|j| j.period.as_ns()), period);
     common.and_then(|h| (h / period).checked_add(task.jitter.as_ns() / period)?.checked_add(1))

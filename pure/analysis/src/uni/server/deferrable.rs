@@ -18,22 +18,22 @@
 //! using any of that, they would take the core for longer than T_s − C_s at a stretch, against A1 (R_s ≤ T_s). So
 //! within `first`, C_s has been served in any case.
 
-use super::{Requests, Response, Server};
-use crate::uni::fp::preemptive::Task;
+use super::{Requests, ServerResponse, ServerSupply};
+use crate::uni::fp::preemptive::FpTask;
 use crate::{Overflow, Verdict};
 use taut_model::ArrivalPattern;
 
 /// The server as less urgent tasks see it.
-pub fn interference(server: Server) -> Task {
+pub fn interference(server: ServerSupply) -> FpTask {
     let jitter = server.period.saturating_sub(server.budget);
-    Task { cost: server.budget, period: server.period, jitter, arrivals: ArrivalPattern::Driven }
+    FpTask { cost: server.budget, period: server.period, jitter, arrivals: ArrivalPattern::Driven }
 }
 
 /// Bounds how long a request takes.
 ///
 /// # Errors
 /// [`Overflow`] if a time does not fit.
-pub fn response(server: Server, requests: Requests) -> Result<Verdict<Response>, Overflow> {
+pub fn response(server: ServerSupply, requests: Requests) -> Result<Verdict<ServerResponse>, Overflow> {
     let unused = u128::from(server.period.saturating_sub(server.budget).as_ns());
     let response = u128::from(server.response.as_ns());
     let light = u128::from(server.period.as_ns()) + response;

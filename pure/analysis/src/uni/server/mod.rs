@@ -41,7 +41,7 @@ use crate::{Assumption, Overflow, Verdict, Why};
 
 /// A server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Server {
+pub struct ServerSupply {
     /// C_s: how much it serves per period.
     pub budget: Duration,
     /// T_s: how often the budget is replenished.
@@ -65,7 +65,7 @@ pub struct Requests {
 
 /// A bound on how long a request takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Response {
+pub struct ServerResponse {
     /// R: from the request until it is served.
     pub time: Duration,
     /// q: which request of a backlog attains it, from 1.
@@ -77,11 +77,11 @@ pub struct Response {
 /// R of requests, if the first budget after the start of a backlog is used up within `first`, and if there is always
 /// budget left when the requests that arrive within `light` fit into one.
 fn response(
-    server: Server,
+    server: ServerSupply,
     first: u128,
     light: Option<u128>,
     requests: Requests,
-) -> Result<Verdict<Response>, Overflow> {
+) -> Result<Verdict<ServerResponse>, Overflow> {
     let wide = |time: Duration| u128::from(time.as_ns());
     let (budget, replenished) = (wide(server.budget), wide(server.period));
     let (cost, period, jitter) = (wide(requests.cost), wide(requests.period), wide(requests.jitter));
@@ -93,7 +93,7 @@ fn response(
     }
     let together = light.map(|window| (window + jitter).div_ceil(period));
     if together.and_then(|n| n.checked_mul(cost)).is_some_and(|most| most <= budget) {
-        let at_hand = Response { time: server.response, request: 1, budgets: 1 };
+        let at_hand = ServerResponse { time: server.response, request: 1, budgets: 1 };
         return Ok(if at_hand.time > requests.deadline {
             Verdict::NotShown(Why::Passes(at_hand))
         } else {
@@ -106,7 +106,7 @@ fn response(
     }
     // 2. After the requests that arrive at once, R repeats or falls every `budget` requests at the latest.
     let most = (jitter / period).saturating_add(budget).saturating_add(1);
-    let mut worst = Response { time: Duration::ZERO, request: 1, budgets: 1 };
+    let mut worst = ServerResponse { time: Duration::ZERO, request: 1, budgets: 1 };
     for q in 1..=u128::from(STEPS_MAX) {
         let service = q * cost;
         let count = service.div_ceil(budget).max(1);
@@ -117,7 +117,11 @@ fn response(
         let time = u64::try_from(served - arrival.min(served)).map_err(|_| Overflow)?;
         if time > worst.time.as_ns() {
             let narrow = |n: u128| u64::try_from(n).map_err(|_| Overflow);
-            worst = Response { time: Duration::from_ns(time), request: narrow(q)?, budgets: narrow(count)? };
+            worst = ServerResponse {
+                time: Duration::from_ns(time),
+                request: narrow(q)?,
+                budgets: narrow(count)?,
+            };
         }
         if worst.time > requests.deadline {
             return Ok(Verdict::NotShown(Why::Passes(worst)));

@@ -13,22 +13,22 @@
 //! **Why first.** A request that arrives just after the server looked waits for the next period, which begins within
 //! T_s, and that budget is used up R_s later. A server that looks late because it was delayed only finds more.
 
-use super::{Requests, Response, Server};
-use crate::uni::fp::preemptive::Task;
+use super::{Requests, ServerResponse, ServerSupply};
+use crate::uni::fp::preemptive::FpTask;
 use crate::{Overflow, Verdict};
 use taut_model::ArrivalPattern;
 
 /// The server as less urgent tasks see it.
-pub fn interference(server: Server) -> Task {
+pub fn interference(server: ServerSupply) -> FpTask {
     let jitter = taut_time::Duration::ZERO;
-    Task { cost: server.budget, period: server.period, jitter, arrivals: ArrivalPattern::Driven }
+    FpTask { cost: server.budget, period: server.period, jitter, arrivals: ArrivalPattern::Driven }
 }
 
 /// Bounds how long a request takes.
 ///
 /// # Errors
 /// [`Overflow`] if a time does not fit.
-pub fn response(server: Server, requests: Requests) -> Result<Verdict<Response>, Overflow> {
+pub fn response(server: ServerSupply, requests: Requests) -> Result<Verdict<ServerResponse>, Overflow> {
     let first = u128::from(server.period.as_ns()) + u128::from(server.response.as_ns());
     super::response(server, first, None, requests)
 }

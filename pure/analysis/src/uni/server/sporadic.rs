@@ -22,22 +22,22 @@
 //! backlog. The part is replenished T_s later and used up R_s after that. The finer the parts, the closer the last
 //! one comes to T_s + R_s, with the C_s before it at a stretch.
 
-use super::{Requests, Response, Server};
-use crate::uni::fp::preemptive::Task;
+use super::{Requests, ServerResponse, ServerSupply};
+use crate::uni::fp::preemptive::FpTask;
 use crate::{Overflow, Verdict};
 use taut_model::ArrivalPattern;
 
 /// The server as less urgent tasks see it.
-pub fn interference(server: Server) -> Task {
+pub fn interference(server: ServerSupply) -> FpTask {
     let jitter = taut_time::Duration::ZERO;
-    Task { cost: server.budget, period: server.period, jitter, arrivals: ArrivalPattern::Driven }
+    FpTask { cost: server.budget, period: server.period, jitter, arrivals: ArrivalPattern::Driven }
 }
 
 /// Bounds how long a request takes.
 ///
 /// # Errors
 /// [`Overflow`] if a time does not fit.
-pub fn response(server: Server, requests: Requests) -> Result<Verdict<Response>, Overflow> {
+pub fn response(server: ServerSupply, requests: Requests) -> Result<Verdict<ServerResponse>, Overflow> {
     let first = u128::from(server.period.as_ns()) + u128::from(server.response.as_ns());
     super::response(server, first, Some(server.period.as_ns().into()), requests)
 }

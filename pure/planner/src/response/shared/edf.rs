@@ -7,12 +7,12 @@
 //! Each is a bound by itself. If the response times take too long to find, or pass a deadline that the demand shows
 //! to be kept, R is D.
 
-use taut_analysis::multi::{Witness, edf_msrp};
+use taut_analysis::multi::{Contribution, edf_msrp};
 use taut_analysis::overheads::Charges;
 use taut_analysis::overheads::probe::Slowdown;
 use taut_analysis::uni::edf::demand::{self, Demand};
 use taut_analysis::uni::edf::dfp::{self, Floors};
-use taut_analysis::uni::edf::response::{self, Locks, Response};
+use taut_analysis::uni::edf::response::{self, EdfResponse, Locks};
 use taut_analysis::uni::edf::srp::{self, Levels};
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{Model, TaskSet};
@@ -25,10 +25,10 @@ use crate::placement::{Placement, Placements};
 /// The response of a job under EDF.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Due {
-    pub(crate) response: Response,
+    pub(crate) response: EdfResponse,
     /// How long it spins; `spins_for` says for what.
     pub(crate) spin: Duration,
-    pub(crate) spins_for: Witness,
+    pub(crate) spins_for: Contribution,
 }
 
 /// What guards resources.
@@ -140,7 +140,7 @@ fn responses(set: &TaskSet, guards: Guards) -> Result<Result<Vec<Due>, String>, 
             | Verdict::Unschedulable(found)
             | Verdict::NotShown(Why::Passes(found)) => {
                 for (at, response) in set.on_core(core).zip(found) {
-                    let due = Due { response, spin: Duration::ZERO, spins_for: Witness::default() };
+                    let due = Due { response, spin: Duration::ZERO, spins_for: Contribution::default() };
                     by_task[at] = Some(due);
                 }
             }
@@ -158,7 +158,7 @@ pub(crate) fn fits<'s>(
     let charges = Charges::of(&model.platform().overheads);
     let slowdown = Slowdown::of(&charges)?;
     let task = |placement: &Placement<'_>| {
-        Ok(demand::Task {
+        Ok(demand::EdfTask {
             cost: slowdown.slower(charges.job(placement.cost)?)?,
             period: placement.task.arrival.period(),
             deadline: placement.task.deadline,

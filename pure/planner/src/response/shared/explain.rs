@@ -3,7 +3,7 @@
 
 //! The terms of bounds.
 
-use taut_analysis::multi::{TaskBound, Witness};
+use taut_analysis::multi::{Contribution, TaskBound};
 use taut_model::Model;
 use taut_plan::Term;
 use taut_time::Duration;
@@ -18,7 +18,7 @@ pub(crate) fn term(kind: &str, of: Option<&str>, time: Duration) -> Term {
 }
 
 /// The parts of a bound that other tasks cause.
-pub(crate) fn parts(bound: &TaskBound) -> [(&'static str, Witness, Duration); 4] {
+pub(crate) fn parts(bound: &TaskBound) -> [(&'static str, Contribution, Duration); 4] {
     let (terms, witnesses) = (&bound.terms, &bound.witnesses);
     [
         ("spinning", witnesses.spin, terms.spin),
@@ -29,7 +29,7 @@ pub(crate) fn parts(bound: &TaskBound) -> [(&'static str, Witness, Duration); 4]
 }
 
 /// The name of a witness: its task, its resource, or both.
-fn called(model: &Model, placements: &Placements<'_>, witness: Witness) -> Option<String> {
+fn called(model: &Model, placements: &Placements<'_>, witness: Contribution) -> Option<String> {
     let task = witness
         .task
         .and_then(|at| placements.placements.get(at))
@@ -118,7 +118,7 @@ pub(crate) fn due(
     add("overhead", Some("platform probe"), probe);
     late.into_iter().for_each(|(kind, of, time)| add(kind, of, time));
     let (task, resource) = found.response.blocked_by.unzip();
-    let blocks = Witness { task, resource, time: found.response.blocking };
+    let blocks = Contribution { task, resource, time: found.response.blocking };
     add("blocking", most(blocks).as_deref(), found.response.blocking);
     terms.insert(1, term("interference", Some("jobs due no later"), left));
     terms.retain(|term| !term.time.is_zero() || term.kind == "own");

@@ -3,8 +3,10 @@
 
 //! Response times under fixed priorities if each resource is used on one core only, for deadlines of any length.
 
-use taut_analysis::multi::{Bounds, Status, TaskBound, Terms, Witness, Witnesses, msrp_gai01};
-use taut_analysis::uni::fp::local_locks::{self, Found};
+use taut_analysis::multi::{
+    Bounds, Contribution, Contributions, ResponseTerms, Status, TaskBound, msrp_gai01,
+};
+use taut_analysis::uni::fp::local_locks::{self, TaskResult};
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::TaskSet;
 use taut_time::Duration;
@@ -43,29 +45,29 @@ pub(crate) fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow>
 
 /// The terms of R. If R is not that of the first job of a busy window, part of the blocking and interference is
 /// over when the job arrives; R is at least that of the first job, C + B + J.
-fn terms(set: &TaskSet, found: &Found, response: Duration) -> Terms {
+fn terms(set: &TaskSet, found: &TaskResult, response: Duration) -> ResponseTerms {
     let (own, jitter) = (set.cost(found.task), set.tasks()[found.task].jitter);
     let rest = response.saturating_sub(own).saturating_sub(jitter);
     let local_blocking = found.blocking.time.min(rest);
-    Terms {
+    ResponseTerms {
         own,
         local_blocking,
         interference: rest.saturating_sub(local_blocking),
         jitter,
-        ..Terms::default()
+        ..ResponseTerms::default()
     }
 }
 
-fn witnesses(set: &TaskSet, found: &Found, jobs: &[u64]) -> Witnesses {
+fn witnesses(set: &TaskSet, found: &TaskResult, jobs: &[u64]) -> Contributions {
     let (task, resource) = found.blocking.of.unzip();
     let time = |(&task, &jobs): (&usize, &u64)| {
         let time = set.cost(task).checked_mul(jobs).unwrap_or(Duration::MAX);
-        Witness { task: Some(task), resource: None, time }
+        Contribution { task: Some(task), resource: None, time }
     };
     let interference = found.higher.iter().zip(jobs).map(time).max_by_key(|witness| witness.time);
-    Witnesses {
-        local_blocking: Witness { task, resource, time: found.blocking.time },
+    Contributions {
+        local_blocking: Contribution { task, resource, time: found.blocking.time },
         interference: interference.unwrap_or_default(),
-        ..Witnesses::default()
+        ..Contributions::default()
     }
 }

@@ -3,7 +3,7 @@
 
 //! Protocols for resources of several cores under fixed priority, together with the test that covers them.
 
-use taut_analysis::multi::{Bounds, Guard, Guarded, fmlp_plus, mixed, mpcp_lnr09_sound, msrp_joint};
+use taut_analysis::multi::{Bounds, Guard, GuardedSet, fmlp_plus, mixed, mpcp_lnr09_sound, msrp_joint};
 use taut_analysis::{Overflow, Verdict};
 use taut_model::{LockingProtocol, Model, TaskSet};
 
@@ -84,7 +84,7 @@ impl Protocols {
         {
             [false, false, false] => local::response_times(set),
             [true, true, _] => {
-                let mut guarded = match Guarded::new(set)? {
+                let mut guarded = match GuardedSet::new(set)? {
                     Ok(guarded) => guarded,
                     Err(assumption) => return Ok(Verdict::NotApplicable(assumption)),
                 };

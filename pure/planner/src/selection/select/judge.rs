@@ -6,7 +6,7 @@
 use taut_analysis::multi::unsound::mixed_han14;
 use taut_analysis::multi::unsound::mpcp_lnr09_paper::Claims;
 use taut_analysis::multi::{Guard, Solution, Status, mixed};
-use taut_analysis::wait_free::writes_during_read::Writer;
+use taut_analysis::wait_free::writes_during_read::WriterTiming;
 use taut_analysis::wait_free::{lifetime, reader_instances, smallest};
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_time::Duration;
@@ -254,15 +254,15 @@ impl Problem {
             Memory::Asked(footprint) => return footprint.bytes(responses),
             Memory::Timed(buffers) => buffers,
         };
-        let writer = Writer { period: self.periods[buffers.writer], within: responses[buffers.writer] };
+        let writer = WriterTiming { period: self.periods[buffers.writer], within: responses[buffers.writer] };
         let count = match buffers.count {
             Count::Lifetime => {
                 let used: Vec<_> = buffers.readers.iter().map(|reader| responses[*reader]).collect();
                 lifetime::buffers(&used, &writer)?.bound().copied()
             }
             Count::Smallest => {
-                let reader = |&reader: &usize| smallest::Reader {
-                    jobs: reader_instances::Reader {
+                let reader = |&reader: &usize| smallest::ReaderUse {
+                    jobs: reader_instances::ReaderTiming {
                         period: self.periods[reader],
                         response: responses[reader],
                     },

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use taut_analysis::multi::{Guard, Guarded, Solution, Trial};
+use taut_analysis::multi::{Guard, GuardedSet, Solution, Trial};
 use taut_analysis::{Assumption, Overflow};
 use taut_model::TaskSet;
 use taut_time::Duration;
@@ -126,7 +126,7 @@ impl Problem {
         others: impl Fn(usize) -> Guard,
         equations: Equations,
     ) -> Result<Self, ProblemFault> {
-        let mut guarded = Guarded::new(set)
+        let mut guarded = GuardedSet::new(set)
             .map_err(|Overflow| ProblemFault::Overflow)?
             .map_err(ProblemFault::NotApplicable)?;
         let (tasks, resources) = (set.tasks().len(), set.resources().len());

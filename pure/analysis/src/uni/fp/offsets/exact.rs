@@ -14,7 +14,7 @@
 //! ```
 
 use super::scenario::{Table, solve};
-use super::{Position, Response, Transaction};
+use super::{ActivityPosition, ActivityResponse, Transaction};
 use crate::{Assumption, Overflow, Verdict, Why};
 
 /// Bounds the response time of the activity `of`, if there are at most `limit` scenarios; else
@@ -25,9 +25,9 @@ use crate::{Assumption, Overflow, Verdict, Why};
 /// [`Overflow`] if a window does not fit in 64 bits.
 pub fn response(
     transactions: &[Transaction],
-    of: Position,
+    of: ActivityPosition,
     limit: u64,
-) -> Result<Verdict<Response>, Overflow> {
+) -> Result<Verdict<ActivityResponse>, Overflow> {
     if let Some(refused) = super::refuses_offsets(transactions, of) {
         return Ok(refused);
     }
@@ -38,7 +38,7 @@ pub fn response(
     }
     let mut chosen = vec![0; table.others.len()];
     let mut steps = 0;
-    let mut worst: Option<Response> = None;
+    let mut worst: Option<ActivityResponse> = None;
     loop {
         let found = table.worst(&mut steps, |own, fixed, from, steps| {
             solve(from, steps, |t| {
@@ -52,7 +52,7 @@ pub fn response(
         match found {
             Verdict::Schedulable(r) => {
                 let most = worst.map_or(r.from_event, |w| w.from_event.max(r.from_event));
-                worst = Some(Response { from_event: most, steps });
+                worst = Some(ActivityResponse { from_event: most, steps });
             }
             Verdict::NotShown(Why::Passes(late)) => {
                 let own = &transactions[of.transaction].activities[of.activity];

@@ -15,8 +15,8 @@
 use taut_model::ArrivalPattern;
 use taut_time::Duration;
 
-use super::{Position, Response, Transaction};
-use crate::uni::fp::preemptive::Task;
+use super::{ActivityPosition, ActivityResponse, Transaction};
+use crate::uni::fp::preemptive::FpTask;
 use crate::uni::fp::window::{self, Question};
 use crate::{Overflow, Verdict, Why};
 
@@ -24,11 +24,14 @@ use crate::{Overflow, Verdict, Why};
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
-pub fn response(transactions: &[Transaction], of: Position) -> Result<Verdict<Response>, Overflow> {
+pub fn response(
+    transactions: &[Transaction],
+    of: ActivityPosition,
+) -> Result<Verdict<ActivityResponse>, Overflow> {
     if let Some(refused) = super::refuses(transactions, of) {
         return Ok(refused);
     }
-    let task = |(period, a): (Duration, &super::Activity)| Task {
+    let task = |(period, a): (Duration, &super::Activity)| FpTask {
         cost: a.cost,
         period,
         jitter: a.jitter,
@@ -41,10 +44,10 @@ pub fn response(transactions: &[Transaction], of: Position) -> Result<Verdict<Re
         .flat_map(|(i, t)| t.activities.iter().enumerate().map(move |(j, a)| (i, j, t.period, a)));
     let others =
         all.filter(|&(i, j, _, a)| a.priority >= own.priority && (i, j) != (of.transaction, of.activity));
-    let higher: Vec<Task> = others.map(|(_, _, period, a)| task((period, a))).collect();
-    let answer = |r: &window::Response| {
+    let higher: Vec<FpTask> = others.map(|(_, _, period, a)| task((period, a))).collect();
+    let answer = |r: &window::WindowResponse| {
         let from_event = r.from_arrival.checked_add(own.offset).ok_or(Overflow)?;
-        Ok(Response { from_event, steps: r.steps })
+        Ok(ActivityResponse { from_event, steps: r.steps })
     };
     let found = window::search(&Question {
         task: task((transactions[of.transaction].period, own)),

@@ -78,7 +78,7 @@ pub struct Transaction {
 
 /// Which activity of which transaction: positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
+pub struct ActivityPosition {
     /// Of the transaction.
     pub transaction: usize,
     /// Of the activity in the transaction.
@@ -87,7 +87,7 @@ pub struct Position {
 
 /// A bound on the response time of an activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Response {
+pub struct ActivityResponse {
     /// R: from the event to the completion.
     pub from_event: Duration,
     /// Steps of all iterations.
@@ -96,7 +96,7 @@ pub struct Response {
 
 /// The theorem to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum OffsetTheorem {
     /// [`holistic`].
     Holistic,
     /// [`approximate`].
@@ -112,15 +112,15 @@ pub enum Method {
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
 pub fn response(
-    method: Method,
+    method: OffsetTheorem,
     transactions: &[Transaction],
-    of: Position,
-) -> Result<Verdict<Response>, Overflow> {
+    of: ActivityPosition,
+) -> Result<Verdict<ActivityResponse>, Overflow> {
     match method {
-        Method::Holistic => holistic::response(transactions, of),
-        Method::Approximate => approximate::response(transactions, of),
-        Method::Slanted => slanted::response(transactions, of),
-        Method::Exact(limit) => exact::response(transactions, of, limit),
+        OffsetTheorem::Holistic => holistic::response(transactions, of),
+        OffsetTheorem::Approximate => approximate::response(transactions, of),
+        OffsetTheorem::Slanted => slanted::response(transactions, of),
+        OffsetTheorem::Exact(limit) => exact::response(transactions, of, limit),
     }
 }
 
@@ -128,16 +128,16 @@ pub fn response(
 /// its offset has passed *and* its predecessor in the transaction has ended, and then up to its jitter later.
 ///
 /// [`Why::Passes`] gives the bounds as they were when one first passed its deadline. [`Why::Rate`] says that
-/// there is no bound: more arrives than is served, or, with [`Method::Holistic`], responses that wait for each other
-/// grow without end.
+/// there is no bound: more arrives than is served, or, with [`OffsetTheorem::Holistic`], responses that wait for each
+/// other grow without end.
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
 pub fn chained(
-    method: Method,
+    method: OffsetTheorem,
     transactions: &[Transaction],
 ) -> Result<Verdict<Vec<Vec<Duration>>>, Overflow> {
-    rounds(method, transactions, method == Method::Holistic)
+    rounds(method, transactions, method == OffsetTheorem::Holistic)
 }
 
 /// Rounds before the first search for a proof that there is no bound; the search is repeated whenever the number of
@@ -146,7 +146,7 @@ const ROUNDS_UNTIL_PROOF: u32 = 8;
 
 /// The same; `proves` says whether to look for a proof that there is no bound.
 fn rounds(
-    method: Method,
+    method: OffsetTheorem,
     transactions: &[Transaction],
     proves: bool,
 ) -> Result<Verdict<Vec<Vec<Duration>>>, Overflow> {
@@ -171,7 +171,7 @@ fn rounds(
         let mut grown = false;
         for transaction in 0..set.len() {
             for activity in 0..set[transaction].activities.len() {
-                let end = match response(method, &set, Position { transaction, activity })? {
+                let end = match response(method, &set, ActivityPosition { transaction, activity })? {
                     Verdict::Schedulable(r) => {
                         steps = steps.saturating_add(r.steps);
                         r.from_event
@@ -222,7 +222,7 @@ fn late(given: &Activity, before: Duration) -> Result<Duration, Overflow> {
 }
 
 /// Refuses input that no method can analyse.
-fn refuses(transactions: &[Transaction], of: Position) -> Option<Verdict<Response>> {
+fn refuses(transactions: &[Transaction], of: ActivityPosition) -> Option<Verdict<ActivityResponse>> {
     let own = transactions.get(of.transaction).and_then(|t| t.activities.get(of.activity));
     let Some(own) = own else {
         return Some(Verdict::NotApplicable(Assumption::KnownActivity));
@@ -234,7 +234,7 @@ fn refuses(transactions: &[Transaction], of: Position) -> Option<Verdict<Respons
 }
 
 /// Also refuses input that the methods that count modulo T cannot analyse.
-fn refuses_offsets(transactions: &[Transaction], of: Position) -> Option<Verdict<Response>> {
+fn refuses_offsets(transactions: &[Transaction], of: ActivityPosition) -> Option<Verdict<ActivityResponse>> {
     let apart = |t: &Transaction| {
         let wide = |time: Duration| u128::from(time.as_ns());
         let first = t.activities.iter().map(|a| wide(a.offset)).min();
@@ -247,7 +247,7 @@ fn refuses_offsets(transactions: &[Transaction], of: Position) -> Option<Verdict
     refuses(transactions, of)
 }
 
-fn rate(transactions: &[Transaction], priority: u32) -> Option<Verdict<Response>> {
+fn rate(transactions: &[Transaction], priority: u32) -> Option<Verdict<ActivityResponse>> {
     let counts = move |a: &&Activity| a.priority >= priority;
     let all =
         transactions.iter().flat_map(move |t| t.activities.iter().filter(counts).map(|a| (a.cost, t.period)));
@@ -287,16 +287,16 @@ mod tests {
         let (mut without, mut given_up, mut bounded) = (0, 0, 0);
         for _ in 0..1_500 {
             let set = chains(&mut draw);
-            let early = chained(Method::Holistic, &set).expect("fits");
+            let early = chained(OffsetTheorem::Holistic, &set).expect("fits");
             if let Verdict::Schedulable(_) = early {
-                assert_eq!(rounds(Method::Holistic, &set, false), Ok(early));
+                assert_eq!(rounds(OffsetTheorem::Holistic, &set, false), Ok(early));
                 bounded += 1;
                 continue;
             }
             // Whether the rates of the activities alone show it.
             let alone = (0..set.len()).any(|transaction| {
                 (0..set[transaction].activities.len()).any(|activity| {
-                    let of = Position { transaction, activity };
+                    let of = ActivityPosition { transaction, activity };
                     matches!(holistic::response(&set, of), Ok(Verdict::NotShown(Why::Rate)))
                 })
             });
@@ -306,7 +306,7 @@ mod tests {
             match early {
                 Verdict::NotShown(Why::Rate) if without < 4 => {
                     // A run without the proof is long: only a few of them.
-                    let late = rounds(Method::Holistic, &set, false);
+                    let late = rounds(OffsetTheorem::Holistic, &set, false);
                     assert!(
                         matches!(late, Ok(Verdict::NotShown(Why::Steps(_))) | Err(Overflow)),
                         "{set:?} {late:?}"

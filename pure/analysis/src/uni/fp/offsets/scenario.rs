@@ -9,7 +9,7 @@
 
 use taut_time::Duration;
 
-use super::{Position, Response, Transaction};
+use super::{ActivityPosition, ActivityResponse, Transaction};
 use crate::uni::fp::preemptive::STEPS_MAX;
 use crate::uni::fp::window;
 use crate::{Overflow, Verdict, Why};
@@ -79,8 +79,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn of(transactions: &[Transaction], of: Position) -> Result<Self, Overflow> {
-        let Position { transaction: a, activity: b } = of;
+    pub(super) fn of(transactions: &[Transaction], of: ActivityPosition) -> Result<Self, Overflow> {
+        let ActivityPosition { transaction: a, activity: b } = of;
         let own = &transactions[a].activities[b];
         let counts =
             |i: usize, j: usize| transactions[i].activities[j].priority >= own.priority && (i, j) != (a, b);
@@ -118,7 +118,7 @@ impl Table {
         &self,
         steps: &mut u32,
         mut window: impl FnMut(&Candidate, u64, u64, &mut u32) -> Result<Option<u64>, Overflow>,
-    ) -> Result<Verdict<Response>, Overflow> {
+    ) -> Result<Verdict<ActivityResponse>, Overflow> {
         let mut worst = 0;
         for (stream, candidate) in &self.own {
             let mut length = 0;
@@ -154,9 +154,9 @@ impl Table {
     }
 }
 
-fn answer(worst: u128, steps: u32) -> Result<Response, Overflow> {
+fn answer(worst: u128, steps: u32) -> Result<ActivityResponse, Overflow> {
     let ns = u64::try_from(worst).map_err(|_| Overflow)?;
-    Ok(Response { from_event: Duration::from_ns(ns), steps })
+    Ok(ActivityResponse { from_event: Duration::from_ns(ns), steps })
 }
 
 /// The least t ≥ `from` with t = `demand`(t); `None` past the step limit.

@@ -18,14 +18,17 @@
 //! is how far the work of the others, w − I, is stretched.
 
 use super::scenario::{Candidate, Table, solve};
-use super::{Position, Response, Transaction};
+use super::{ActivityPosition, ActivityResponse, Transaction};
 use crate::{Overflow, Verdict};
 
 /// Bounds the response time of the activity `of`.
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
-pub fn response(transactions: &[Transaction], of: Position) -> Result<Verdict<Response>, Overflow> {
+pub fn response(
+    transactions: &[Transaction],
+    of: ActivityPosition,
+) -> Result<Verdict<ActivityResponse>, Overflow> {
     if let Some(refused) = super::refuses_offsets(transactions, of) {
         return Ok(refused);
     }
