@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration as Wall, Instant};
 
 use taut_model::TaskSet;
-use taut_sim::{End, Execution, Gaps, Jitter, Outcome, Placement, Scenario, Simulation, Start};
+use taut_sim::{Execution, Gaps, Jitter, Outcome, Placement, RunEnd, Scenario, Simulation, Start};
 use taut_time::Duration;
 
 use crate::claims::{self, Claim, Claimed, Protocol};
@@ -158,7 +158,7 @@ fn runs(
     for (number, scenario) in scenarios.iter().enumerate() {
         let outcome = simulation.run(scenario, &mut ()).map_err(|fault| fault.to_string())?;
         *events += outcome.events;
-        if outcome.end != End::Complete {
+        if outcome.end != RunEnd::Complete {
             failed.push(format!("seed {seed}: run {number} under {protocol} ended as {:?}", outcome.end));
             continue;
         }

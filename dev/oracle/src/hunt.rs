@@ -12,7 +12,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration as Wall, Instant};
 
 use taut_model::TaskSet;
-use taut_sim::{Best, Hunt, Progress};
+use taut_sim::{Best, Hunt, HuntProgress};
 use taut_time::Duration;
 
 use crate::claims::{self, Claimed, Protocol};
@@ -180,7 +180,7 @@ impl Party<'_> {
 
     /// Enters the results of a set in the table.
     fn enter(&mut self, quarry: &Quarry) {
-        let Progress { runs, tasks, .. } = quarry.hunt.progress();
+        let HuntProgress { runs, tasks, .. } = quarry.hunt.progress();
         for claim in &quarry.protocol.claims {
             let row = self.rows.entry(claim.name).or_default();
             row.sets += 1;
@@ -276,7 +276,7 @@ impl Quarry {
 
     /// Prints what the search found since the last report; returns how many findings there are.
     fn report(&mut self, before: usize) -> usize {
-        let Progress { witnesses, stuck, .. } = self.hunt.progress();
+        let HuntProgress { witnesses, stuck, .. } = self.hunt.progress();
         let mut found = Vec::new();
         for witness in witnesses.iter().skip(self.reported.0) {
             let task = witness.task;

@@ -13,7 +13,7 @@ use taut_analysis::uni::server::{Requests, ServerResponse, ServerSupply, deferra
 use taut_analysis::{Overflow, Verdict};
 use taut_model::{SchedulingPolicy, TaskSet};
 use taut_sim::ServerPolicy;
-use taut_sim::server::{self, Request};
+use taut_sim::server::{self, ServerRequest};
 use taut_sim::{Execution, Scenario, Start};
 use taut_time::Duration;
 
@@ -68,7 +68,7 @@ pub(crate) fn one(
         let seen = if canary == Some(name) { Vec::new() } else { vec![interference(parameters)] };
         let bounds = of_tasks(&set, priority, &seen).map_err(reported)?;
         let start = Duration::from_us(draw.pick(0, period.as_ns() / 1000));
-        let server = server::Server { policy, priority, budget, period, start };
+        let server = server::SimServer { policy, priority, budget, period, start };
         let row = rows.entry(name).or_default();
         row.sets += 1;
         row.accepted += u64::from(requests.is_some());
@@ -187,7 +187,7 @@ fn scenario(draw: &mut Draw, set: &TaskSet, number: u64) -> Scenario {
 }
 
 /// Requests as dense as allowed, or less dense; as many at once as the jitter allows, or not.
-fn arrivals(draw: &mut Draw, asked: &Requests, number: u64) -> Vec<Request> {
+fn arrivals(draw: &mut Draw, asked: &Requests, number: u64) -> Vec<ServerRequest> {
     let [cost, period, jitter] = [asked.cost, asked.period, asked.jitter].map(|time| time.as_ns() / 1000);
     let start = draw.pick(0, 20_000);
     let mut nominal = start;
@@ -204,6 +204,6 @@ fn arrivals(draw: &mut Draw, asked: &Requests, number: u64) -> Vec<Request> {
     times.sort_unstable();
     let cost_of = |draw: &mut Draw| if number > 2 { draw.pick(1, cost) } else { cost };
     let request =
-        |at: u64| Request { arrival: Duration::from_us(at), cost: Duration::from_us(cost_of(draw)) };
+        |at: u64| ServerRequest { arrival: Duration::from_us(at), cost: Duration::from_us(cost_of(draw)) };
     times.into_iter().map(request).collect()
 }

@@ -15,7 +15,7 @@ use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{ArrivalPattern, TaskSet};
 use taut_plan::ClassPlan;
 use taut_planner::Planned;
-use taut_sim::{GlobalRule, Hunt, Progress, Rules, Start, Witness};
+use taut_sim::{GlobalRule, Hunt, HuntProgress, Rules, Start, Witness};
 use taut_time::Duration;
 
 use crate::arguments::{Analysis, Format, Refute, Screen};
@@ -211,12 +211,12 @@ fn claims(
 }
 
 /// The task whose claim came nearest to being exceeded, and how near, in thousandths.
-fn nearest(progress: &Progress) -> Option<(usize, u64)> {
+fn nearest(progress: &HuntProgress) -> Option<(usize, u64)> {
     let shares = progress.tasks.iter().enumerate().filter_map(|(at, best)| Some((at, best.permille()?)));
     shares.max_by_key(|(_, share)| *share)
 }
 
-fn progress(set: &TaskSet, progress: &Progress, spent: Wall, limit: Wall) -> String {
+fn progress(set: &TaskSet, progress: &HuntProgress, spent: Wall, limit: Wall) -> String {
     let near = nearest(progress).map_or_else(String::new, |(at, permille)| {
         format!(", nearest `{}` at {} of its claim", set.tasks()[at].name, share(Some(permille)))
     });
@@ -228,7 +228,7 @@ struct HuntReport<'a> {
     app: &'a str,
     set: &'a TaskSet,
     arguments: &'a Refute,
-    progress: &'a Progress,
+    progress: &'a HuntProgress,
     interrupted: bool,
 }
 

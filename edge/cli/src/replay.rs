@@ -9,9 +9,9 @@ use std::path::Path;
 use taut_event::file::{Damage, Run};
 use taut_event::{Ending, Kind, Record};
 use taut_plan::Plan;
-use taut_sim::Event;
+use taut_sim::SimEvent;
 use taut_sim::planned::Executed;
-use taut_sim::replay::{CoreReplay, CoreState, Difference, Flaw, Names, Replay, Replayed, Stop, Why};
+use taut_sim::replay::{CoreReplay, CoreState, Difference, EarlyEnd, Flaw, Names, Replay, Replayed, Stop};
 use taut_time::{Duration, Instant};
 
 use crate::arguments::{self, Format};
@@ -253,14 +253,14 @@ impl Seen<'_> {
 
     fn why(&self, stop: &Stop) -> String {
         match stop.why {
-            Why::Lost(count) => format!("{count} records were lost because the ring was full"),
-            Why::NoLocks => "its jobs use locks, and the recording has no locks".to_owned(),
-            Why::Server => {
+            EarlyEnd::Lost(count) => format!("{count} records were lost because the ring was full"),
+            EarlyEnd::NoLocks => "its jobs use locks, and the recording has no locks".to_owned(),
+            EarlyEnd::Server => {
                 "servers run on it, and the recording does not say how much of their budgets they used"
                     .to_owned()
             }
-            Why::With(core) => format!("it shares resources with cpu {}", self.cpu(core)),
-            Why::NoBeginning => {
+            EarlyEnd::With(core) => format!("it shares resources with cpu {}", self.cpu(core)),
+            EarlyEnd::NoBeginning => {
                 "the recording begins in the middle of the run, and a job was under way at every \
                  instant"
                     .to_owned()
@@ -346,7 +346,7 @@ impl Seen<'_> {
         serde_json::json!({ "at_ns": self.names.when(record), "what": self.names.record(record) })
     }
 
-    fn event(&self, event: &Event) -> serde_json::Value {
+    fn event(&self, event: &SimEvent) -> serde_json::Value {
         let at = Duration::from_ns(event.at.as_ns().saturating_sub(self.names.begin.as_ns()));
         serde_json::json!({ "at_ns": at.as_ns(), "what": self.names.event(event) })
     }

@@ -6,7 +6,7 @@
 use taut_model::TaskSet;
 use taut_plan::{ClassPlan, Plan};
 use taut_sim::planned::{limits, rules};
-use taut_sim::{End, Event, Kind, Limit, Rules, Scenario, Simulation, TaskOutcome};
+use taut_sim::{Limit, Rules, RunEnd, Scenario, SimEvent, SimEventKind, Simulation, TaskOutcome};
 use taut_time::Duration;
 
 use crate::arguments::{Format, Screen, Sim};
@@ -88,7 +88,7 @@ fn simulate(
     let mut attendant = Attendant::new(screen)?;
     for run in 0..=runs {
         let outcome = simulation.run(&scenario(run), &mut ()).map_err(cannot)?;
-        if outcome.end != End::Complete {
+        if outcome.end != RunEnd::Complete {
             return Err(Failure::Internal(format!("run {run} ended with {:?}", outcome.end)));
         }
         seen.add(run, outcome.events, &outcome.tasks);
@@ -128,7 +128,7 @@ fn bearable(arguments: &Sim, set: &TaskSet) -> Result<(), Failure> {
     )))
 }
 
-fn cannot(fault: taut_sim::Fault) -> Failure {
+fn cannot(fault: taut_sim::RulesFault) -> Failure {
     Failure::Usage(format!("this cannot be simulated: {fault}"))
 }
 
@@ -151,8 +151,9 @@ fn show(
     nearest: &Nearest,
 ) -> Result<Trace, Failure> {
     let mut job = None;
-    let mut look = |event: Event| {
-        if event.task == nearest.task && event.kind == (Kind::Complete { response: nearest.response }) {
+    let mut look = |event: SimEvent| {
+        if event.task == nearest.task && event.kind == (SimEventKind::Complete { response: nearest.response })
+        {
             job.get_or_insert(event.job);
         }
     };

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use taut_model::TaskSet;
 use taut_plan::{ChannelKind, OverflowPolicy, Plan};
 use taut_report::{Focus, Simulated, Window};
-use taut_sim::flow::{Channel, Delivery, Flows, Full, Queue, SamplingPoint};
-use taut_sim::{Event, Limit, Rules, Scenario, Simulation};
+use taut_sim::flow::{Delivery, FlowChannel, Flows, OnFull, Queue, SamplingPoint};
+use taut_sim::{Limit, Rules, Scenario, SimEvent, Simulation};
 use taut_time::{Duration, Instant};
 
 use crate::outcome::{Failure, Outcome};
@@ -61,7 +61,7 @@ impl Trace {
             simulation = limited.map_err(|fault| unfit(&fault))?;
         }
         let mut complete = Instant::from_ns(0);
-        let mut look = |event: Event| {
+        let mut look = |event: SimEvent| {
             if (event.task, event.job) == (shown.task, shown.job) {
                 complete = event.at;
             }
@@ -156,7 +156,7 @@ fn few_jobs(shown: &Shown<'_>) -> bool {
 }
 
 /// The channels of a plan between tasks of a set, each with its position in the plan and its name.
-fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<Channel>, Vec<(usize, &'p str)>) {
+fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<FlowChannel>, Vec<(usize, &'p str)>) {
     let position = |name: &str| set.tasks().iter().position(|task| task.name == name);
     let (mut channels, mut names) = (Vec::new(), Vec::new());
     for (at, channel) in plan.channels.iter().enumerate() {
@@ -167,8 +167,8 @@ fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<Channel>, Vec<(usize, &'p
             continue;
         }
         let full = match channel.overflow {
-            OverflowPolicy::Reject => Full::Refuse,
-            OverflowPolicy::DropOldest => Full::Replace,
+            OverflowPolicy::Reject => OnFull::Refuse,
+            OverflowPolicy::DropOldest => OnFull::Replace,
             // A simulated queue does not support this policy.
             OverflowPolicy::Clear => continue,
         };
@@ -182,7 +182,7 @@ fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<Channel>, Vec<(usize, &'p
                 full,
             }),
         };
-        channels.push(Channel { writer, readers, delivery });
+        channels.push(FlowChannel { writer, readers, delivery });
         names.push((at, channel.name.as_str()));
     }
     (channels, names)

@@ -12,8 +12,8 @@ use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use taut_model::TaskSet;
 use taut_sim::{
-    End, Event, Execution, Fault, Gaps, GlobalRule, Jitter, Kind, LocalRule, Placement, Rules, Scenario,
-    Simulation, Start,
+    Execution, Gaps, GlobalRule, Jitter, LocalRule, Placement, Rules, RulesFault, RunEnd, Scenario, SimEvent,
+    SimEventKind, Simulation, Start,
 };
 
 use crate::set::Set;
@@ -106,22 +106,22 @@ struct Columns {
 }
 
 impl Columns {
-    fn push(&mut self, event: Event, set: &TaskSet) {
+    fn push(&mut self, event: SimEvent, set: &TaskSet) {
         let name = |resource: usize| set.resources().get(resource).map(|resource| resource.name.as_str());
         let (kind, resource, arrival, response) = match event.kind {
-            Kind::Release { arrival } => ("release", None, Some(arrival.as_ns()), None),
-            Kind::Drop => ("drop", None, None, None),
-            Kind::Start => ("start", None, None, None),
-            Kind::Preempt => ("preempt", None, None, None),
-            Kind::Resume => ("resume", None, None, None),
-            Kind::Suspend(on) => ("suspend", name(on), None, None),
-            Kind::Spin(on) => ("spin", name(on), None, None),
-            Kind::Locked(on) => ("locked", name(on), None, None),
-            Kind::Unlock(on) => ("unlock", name(on), None, None),
-            Kind::Complete { response } => ("complete", None, None, Some(response.as_ns())),
-            Kind::Exhausted => ("exhausted", None, None, None),
-            Kind::Kill => ("kill", None, None, None),
-            Kind::Miss => ("miss", None, None, None),
+            SimEventKind::Release { arrival } => ("release", None, Some(arrival.as_ns()), None),
+            SimEventKind::Drop => ("drop", None, None, None),
+            SimEventKind::Start => ("start", None, None, None),
+            SimEventKind::Preempt => ("preempt", None, None, None),
+            SimEventKind::Resume => ("resume", None, None, None),
+            SimEventKind::Suspend(on) => ("suspend", name(on), None, None),
+            SimEventKind::Spin(on) => ("spin", name(on), None, None),
+            SimEventKind::Locked(on) => ("locked", name(on), None, None),
+            SimEventKind::Unlock(on) => ("unlock", name(on), None, None),
+            SimEventKind::Complete { response } => ("complete", None, None, Some(response.as_ns())),
+            SimEventKind::Exhausted => ("exhausted", None, None, None),
+            SimEventKind::Kill => ("kill", None, None, None),
+            SimEventKind::Miss => ("miss", None, None, None),
         };
         self.at.push(event.at.as_ns());
         self.task.append_option(set.tasks().get(event.task).map(|task| task.name.as_str()));
@@ -180,16 +180,16 @@ fn simulate(
         outcome.cloned()
     })?;
     let outcome = outcome.map_err(|fault| match fault {
-        Fault::Overflow => PyOverflowError::new_err(fault.to_string()),
+        RulesFault::Overflow => PyOverflowError::new_err(fault.to_string()),
         _ => PyValueError::new_err(fault.to_string()),
     })?;
     let end = match outcome.end {
-        End::Complete => "complete".to_owned(),
-        End::Steps => "steps".to_owned(),
-        End::Stopped { .. } => "stopped".to_owned(),
-        End::Stuck => "stuck".to_owned(),
-        End::Broken { .. } => "broken".to_owned(),
-        End::Misuse { .. } => "misuse".to_owned(),
+        RunEnd::Complete => "complete".to_owned(),
+        RunEnd::Steps => "steps".to_owned(),
+        RunEnd::Stopped { .. } => "stopped".to_owned(),
+        RunEnd::Stuck => "stuck".to_owned(),
+        RunEnd::Broken { .. } => "broken".to_owned(),
+        RunEnd::Misuse { .. } => "misuse".to_owned(),
     };
     let task = |task: &taut_sim::TaskOutcome| {
         let (response, release) = (task.response_max.as_ns(), task.from_release_max.as_ns());

@@ -11,7 +11,7 @@ use taut_analysis::uni::edf::srp::Levels;
 use taut_analysis::uni::edf::{dfp, srp};
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
-use taut_sim::{End, GlobalRule, Jitter, LocalRule, Placement, Rules, Scenario, Simulation, Start};
+use taut_sim::{GlobalRule, Jitter, LocalRule, Placement, Rules, RunEnd, Scenario, Simulation, Start};
 use taut_time::Duration;
 
 fn ns(ns: u64) -> Duration {
@@ -108,7 +108,7 @@ fn run(simulation: &mut Simulation, set: &TaskSet, all: &[EdfResponse], numbers:
         ..Scenario::worst(ns(200))
     };
     let outcome = simulation.run(&scenario, &mut ()).expect("it fits");
-    assert_eq!(outcome.end, End::Complete);
+    assert_eq!(outcome.end, RunEnd::Complete);
     for (seen, claim) in outcome.tasks.iter().zip(all) {
         assert!(seen.response_max <= claim.from_arrival, "{seen:?} {claim:?} {set:?}");
         assert!(seen.from_release_max <= claim.from_release, "{seen:?} {claim:?} {set:?}");

@@ -12,7 +12,7 @@ use taut_analysis::multi::{
 use taut_analysis::uni::fp::preemptive::{FpTask, Subject, response};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
 use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
-use taut_sim::{End, GlobalRule, Rules, Scenario, Simulation};
+use taut_sim::{GlobalRule, Rules, RunEnd, Scenario, Simulation};
 use taut_time::Duration;
 
 /// (core, priority, C, T, D, J, sections as (resource, how many, how long)), in nanoseconds.
@@ -456,7 +456,7 @@ proptest! {
             let scenario = Scenario::random(ns(5_000), seed * 6 + at);
             let scenario = if at == 0 { Scenario::worst(ns(5_000)) } else { scenario };
             let outcome = simulation.run(&scenario, &mut ()).unwrap();
-            prop_assert_eq!(&outcome.end, &End::Complete);
+            prop_assert_eq!(&outcome.end, &RunEnd::Complete);
             for (task, bound) in outcome.tasks.iter().zip(&bounds.tasks) {
                 prop_assert!(task.response_max <= bound.from_arrival);
             }

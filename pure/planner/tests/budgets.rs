@@ -14,7 +14,7 @@ use taut_model::{
 };
 use taut_plan::{ClassPlan, Plan};
 use taut_planner::Planned;
-use taut_sim::{End, Jitter, Limit, Placement, Scenario, Simulation, Start};
+use taut_sim::{Jitter, Limit, Placement, RunEnd, Scenario, Simulation, Start};
 use taut_time::Duration;
 
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ fn run(set: &TaskSet, plan: &Plan, limits: &[(usize, Limit)], scenario: &Scenari
     let simulation = Simulation::new(set, &rules).expect("valid").limited(limits);
     let mut simulation = simulation.expect("valid");
     let outcome = simulation.run(scenario, &mut ()).expect("it fits");
-    assert_eq!(outcome.end, End::Complete);
+    assert_eq!(outcome.end, RunEnd::Complete);
     outcome.tasks.iter().map(|task| (task.response_max, task.exhausted)).collect()
 }
 

@@ -51,14 +51,14 @@ fn servers() {
         for run in 0..12 {
             let start = Duration::from_ns(numbers.next(0, period.as_ns()));
             let priority = found.priority.into();
-            let one = server::Server { policy, priority, budget, period, start };
+            let one = server::SimServer { policy, priority, budget, period, start };
             // Bursts; or requests of a whole budget, so far apart that none waits for the one before.
             let alone = run % 3 == 0;
             let mut requests = Vec::new();
             let mut arrival = Duration::ZERO;
             while arrival < s(300) {
                 let cost = if alone { budget } else { s(numbers.next(1, 3)) };
-                requests.push(server::Request { arrival, cost });
+                requests.push(server::ServerRequest { arrival, cost });
                 let gap = if alone { s(60) } else { Duration::from_ms(numbers.next(0, 15_000)) };
                 arrival = arrival.checked_add(gap).unwrap();
             }
@@ -165,14 +165,14 @@ fn a_task_in_a_server() {
         for run in 0..16 {
             let start = Duration::from_ns(numbers.next(0, all.1.as_ns()));
             let priority = plan.servers[0].priority.into();
-            let one = server::Server { policy, priority, budget: all.0, period: all.1, start };
+            let one = server::SimServer { policy, priority, budget: all.0, period: all.1, start };
             let first = numbers.next(0, 20_000);
             let delays: Vec<Duration> = (0..300 / every)
                 .map(|k| {
                     Duration::from_ms(if k == 0 { jitter * 1_000 } else { numbers.next(0, jitter * 1_000) })
                 })
                 .collect();
-            let at = |(k, delay): (u64, &Duration)| server::Request {
+            let at = |(k, delay): (u64, &Duration)| server::ServerRequest {
                 arrival: Duration::from_ms(first + k * every * 1_000).checked_add(*delay).unwrap(),
                 cost: *wcet,
             };

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use taut_event::{Event as Recorded, Record};
 use taut_plan::Plan;
-use taut_sim::{Event, Kind as Simulated};
+use taut_sim::{SimEvent, SimEventKind as Simulated};
 use taut_time::{Duration, Instant};
 
 use crate::figures::{ResourceFigures, Values};
@@ -140,7 +140,7 @@ impl Decisions {
     }
 
     /// The decisions as events of a simulated run, by time; tasks are the plan's, by position.
-    pub(crate) fn events(&self) -> Vec<Event> {
+    pub(crate) fn events(&self) -> Vec<SimEvent> {
         let mut all = Vec::new();
         for core in &self.cores {
             let mut granted: BTreeMap<u16, u16> = BTreeMap::new();
@@ -165,7 +165,7 @@ impl Decisions {
                     }
                     DecisionKind::Complete => Simulated::Complete { response: Duration::ZERO },
                 };
-                all.push(Event { at: Instant::from_ns(at), task: task.into(), job, kind });
+                all.push(SimEvent { at: Instant::from_ns(at), task: task.into(), job, kind });
             }
         }
         // The sort is stable: events of a core stay in order.

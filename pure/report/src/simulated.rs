@@ -45,7 +45,7 @@ pub struct Window<'a> {
 pub struct Focus<'a> {
     /// The task: a position in the set.
     pub task: usize,
-    /// The number of its job, as in [`taut_sim::Event::job`].
+    /// The number of its job, as in [`taut_sim::SimEvent::job`].
     pub job: u64,
     /// The reason, in a few words: the name of the track, after the task's name.
     pub title: &'a str,

@@ -17,7 +17,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use taut_plan::{Flow, Plan};
-use taut_sim::Kind;
+use taut_sim::SimEventKind;
 
 use crate::blame::CoreJobs;
 use crate::decisions::Decisions;
@@ -143,16 +143,16 @@ fn locks(
     for event in decisions.events() {
         let at = event.at.as_ns();
         match event.kind {
-            Kind::Suspend(resource) | Kind::Spin(resource) => {
+            SimEventKind::Suspend(resource) | SimEventKind::Spin(resource) => {
                 asked.insert((event.task, event.job, resource), at);
             }
-            Kind::Locked(resource) => {
+            SimEventKind::Locked(resource) => {
                 if let Some(from) = asked.remove(&(event.task, event.job, resource)) {
                     waits.push((resource, (event.task, event.job), from, at));
                 }
                 held.insert((event.task, event.job, resource), at);
             }
-            Kind::Unlock(resource) => {
+            SimEventKind::Unlock(resource) => {
                 let taken = held.remove(&(event.task, event.job, resource));
                 if let Some(from) = taken.or((!whole).then_some(0))
                     && let Some(cpu) = cpu_of(event.task)

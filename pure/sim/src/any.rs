@@ -10,7 +10,7 @@ use taut_policy::{
 };
 use taut_time::{Duration, Instant};
 
-use crate::Fault;
+use crate::RulesFault;
 
 /// For each resource, the largest priority and the least relative deadline of its users. Only local rules use them,
 /// for local resources.
@@ -39,7 +39,7 @@ impl Users {
 pub(crate) fn cores<L: Locking>(
     set: &TaskSet,
     local: impl Fn(usize, Attributes<'_>) -> Result<L, Misuse>,
-) -> Result<Vec<BandedCore<L>>, Fault> {
+) -> Result<Vec<BandedCore<L>>, RulesFault> {
     let users = Users::of(set);
     (0..set.cores().len()).map(|at| core(set, &users, at, |of| local(at, of))).collect()
 }
@@ -49,7 +49,7 @@ fn core<L: Locking>(
     users: &Users,
     core: usize,
     local: impl FnOnce(Attributes<'_>) -> Result<L, Misuse>,
-) -> Result<BandedCore<L>, Fault> {
+) -> Result<BandedCore<L>, RulesFault> {
     let tasks: Vec<_> = set.on_core(core).map(|task| &set.tasks()[task]).collect();
     let priorities: Vec<_> = tasks.iter().map(|task| task.priority).collect();
     let deadlines: Vec<_> = tasks.iter().map(|task| task.deadline).collect();
@@ -57,7 +57,7 @@ fn core<L: Locking>(
     let jitter = tasks.iter().map(|task| task.jitter).max().unwrap_or(Duration::ZERO);
     let of = Attributes { priorities: &priorities, deadlines: &deadlines, ceilings, floors, jitter };
     let core = local(of).and_then(|local| BandedCore::with_bands(local, tasks.len()));
-    core.map_err(|_| Fault::TooMany)
+    core.map_err(|_| RulesFault::TooMany)
 }
 
 /// The rule of a global resource; unused for a local one.

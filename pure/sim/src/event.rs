@@ -6,7 +6,7 @@ use taut_time::{Duration, Instant};
 /// What happened to a job. This is a separate vocabulary: `taut-event` is the format of recorded runs, and there only
 /// dispatchers record preemptions and locks; [`crate::replay`] relates the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SimEventKind {
     /// It is ready from now on, unless an earlier job of its task is not complete.
     Release {
         /// When it arrived.
@@ -44,7 +44,7 @@ pub enum Kind {
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct SimEvent {
     /// When.
     pub at: Instant,
     /// The task: a position in the set.
@@ -52,13 +52,13 @@ pub struct Event {
     /// The job's number, counted from 0, dropped ones included.
     pub job: u64,
     /// What happened.
-    pub kind: Kind,
+    pub kind: SimEventKind,
 }
 
 /// Receives every event, in order. `()` ignores them, at no cost.
 pub trait Sink {
     /// An event.
-    fn event(&mut self, event: Event);
+    fn event(&mut self, event: SimEvent);
 
     /// Whether jobs have limits in the run. It is a constant of the sink, so that runs without limits do not check
     /// for them. Internal to this crate.
@@ -70,7 +70,7 @@ pub trait Sink {
 pub(crate) struct Watched<'a, S>(pub(crate) &'a mut S);
 
 impl<S: Sink> Sink for Watched<'_, S> {
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: SimEvent) {
         self.0.event(event);
     }
 
@@ -78,11 +78,11 @@ impl<S: Sink> Sink for Watched<'_, S> {
 }
 
 impl Sink for () {
-    fn event(&mut self, _: Event) {}
+    fn event(&mut self, _: SimEvent) {}
 }
 
-impl<F: FnMut(Event)> Sink for F {
-    fn event(&mut self, event: Event) {
+impl<F: FnMut(SimEvent)> Sink for F {
+    fn event(&mut self, event: SimEvent) {
         self(event);
     }
 }

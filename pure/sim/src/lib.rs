@@ -52,10 +52,10 @@ mod run;
 mod scenario;
 pub mod server;
 
-pub use event::{Event, Kind, Sink};
-pub use outcome::{End, Outcome, TaskOutcome};
-pub use refute::{Best, Hunt, Progress, Witness, is_legal};
-pub use rules::{Fault, Rules};
-pub use run::{BACKLOG_MAX, Limit, Served, Simulation};
-pub use scenario::{Execution, Gaps, Jitter, Place, Placement, Scenario, Shares, Start};
+pub use event::{SimEvent, SimEventKind, Sink};
+pub use outcome::{Outcome, RunEnd, TaskOutcome};
+pub use refute::{Best, Hunt, HuntProgress, Witness, is_legal};
+pub use rules::{Rules, RulesFault};
+pub use run::{BACKLOG_MAX, Limit, RecordedServer, Simulation};
+pub use scenario::{Execution, Gaps, Jitter, Placement, Scenario, SectionPosition, Shares, Start};
 pub use taut_policy::{GlobalRule, LocalRule, Overrun, ServerPolicy};

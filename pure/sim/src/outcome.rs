@@ -9,7 +9,7 @@ pub struct Outcome {
     /// Per task.
     pub tasks: Vec<TaskOutcome>,
     /// How it ended.
-    pub end: End,
+    pub end: RunEnd,
     /// The instant of the last event.
     pub last: Instant,
     /// Releases, ends of execution, and similar events that the run took from its calendar.
@@ -46,7 +46,7 @@ pub struct TaskOutcome {
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum RunEnd {
     /// Every job is complete.
     Complete,
     /// The run reached its step limit.

@@ -9,7 +9,7 @@ use taut_model::{ArrivalPattern, Body, Request, Resource, SetFault, SetTask, Tas
 use taut_plan::{Arrival, ClassPlan, LockingProtocol, Overrun, Plan, ServerPlan, TaskPlan};
 use taut_time::Duration;
 
-use crate::{GlobalRule, Limit, Rules, Served};
+use crate::{GlobalRule, Limit, RecordedServer, Rules};
 
 /// The shortest time that a part of a task set can take.
 const MOMENT: Duration = Duration::from_ns(1);
@@ -81,7 +81,7 @@ pub struct Executed {
     /// Cores with a dispatcher.
     pub dispatched: Vec<usize>,
     /// The servers.
-    pub served: Vec<Served>,
+    pub served: Vec<RecordedServer>,
 }
 
 impl Executed {
@@ -100,7 +100,7 @@ impl Executed {
         let mut served = Vec::new();
         for server in &plan.servers {
             let place = |name: &String| subjects.get(plan.task(name)?).copied().flatten();
-            served.push(Served {
+            served.push(RecordedServer {
                 task: tasks.len(),
                 policy: server.policy,
                 budget: server.budget,

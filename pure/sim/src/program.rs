@@ -6,7 +6,7 @@
 use taut_model::{Body, Segment, TaskSet};
 
 use crate::random::Random;
-use crate::{Fault, GlobalRule, Place, Placement};
+use crate::{GlobalRule, Placement, RulesFault, SectionPosition};
 
 /// A step of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(crate) fn guard(set: &TaskSet, rules: &[GlobalRule], resource: usize) -> Gua
 
 /// Appends the program of a task's job. For a body that does not fix its places, reserves room and returns the
 /// sections to place.
-pub(crate) fn compile(body: &Body, guards: &[Guard], ops: &mut Vec<Op>) -> Result<Option<Open>, Fault> {
+pub(crate) fn compile(body: &Body, guards: &[Guard], ops: &mut Vec<Op>) -> Result<Option<Open>, RulesFault> {
     let open = match body {
         Body::Segments(segments) => {
             walk(segments, guards, ops);
@@ -74,7 +74,7 @@ pub(crate) fn compile(body: &Body, guards: &[Guard], ops: &mut Vec<Op>) -> Resul
             for request in requests {
                 let count = request.count as usize;
                 if sections.len().saturating_add(count) > OPS_MAX / 4 {
-                    return Err(Fault::TooMany);
+                    return Err(RulesFault::TooMany);
                 }
                 let length = request.length.as_ns();
                 // The set guarantees that the sections fit into the cost.
@@ -88,7 +88,7 @@ pub(crate) fn compile(body: &Body, guards: &[Guard], ops: &mut Vec<Op>) -> Resul
         }
     };
     ops.push(Op { what: What::End, resource: 0, time: 0 });
-    if ops.len() > OPS_MAX { Err(Fault::TooMany) } else { Ok(open) }
+    if ops.len() > OPS_MAX { Err(RulesFault::TooMany) } else { Ok(open) }
 }
 
 fn walk(segments: &[Segment], guards: &[Guard], ops: &mut Vec<Op>) {
@@ -114,7 +114,7 @@ impl Open {
     }
 
     /// Writes a job with its sections at the given places, into the room that `compile` reserved.
-    pub(crate) fn place_exactly(&mut self, places: &[Place], ops: &mut [Op]) {
+    pub(crate) fn place_exactly(&mut self, places: &[SectionPosition], ops: &mut [Op]) {
         self.exact = true;
         let mut at = 0;
         let mut put = |op: Op| {
@@ -225,7 +225,7 @@ mod tests {
             open.place(placement, &mut random, &mut ops);
             assert_eq!(runs(&ops), expected);
         }
-        let place = |resource, before| Place { resource, before: Duration::from_ns(before) };
+        let place = |resource, before| SectionPosition { resource, before: Duration::from_ns(before) };
         for (places, expected) in [
             (vec![place(1, 2), place(0, 5), place(0, 1)], vec![2, 4, 5, 3, 1, 3, 5]),
             // Resource 1 has no second section; the sections that are not listed follow.

@@ -31,7 +31,7 @@ impl Rules {
 
 /// Why a set cannot run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum RulesFault {
     /// There is not one rule per core.
     Cores,
     /// There is not one rule per resource.
@@ -53,7 +53,7 @@ pub enum Fault {
     Overflow,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for RulesFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cores => f.write_str("there must be one rule per core"),
@@ -68,7 +68,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl core::error::Error for Fault {}
+impl core::error::Error for RulesFault {}
 
 /// Whether tasks on a core with this rule may suspend themselves.
 pub(crate) fn bears_suspension(rule: LocalRule) -> bool {

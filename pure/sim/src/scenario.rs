@@ -28,7 +28,7 @@ pub struct Scenario {
     /// list.
     pub delays: Vec<(usize, Vec<Duration>)>,
     /// For some tasks, the places of the sections of all their jobs.
-    pub placed: Vec<(usize, Vec<Place>)>,
+    pub placed: Vec<(usize, Vec<SectionPosition>)>,
     /// For some tasks, the share of C that each job executes, instead of `execution`: the same share of every part.
     pub executions: Vec<(usize, Shares)>,
     /// For some sporadic tasks, the excess of each gap over T, as a share of T, instead of `gaps`.
@@ -79,7 +79,7 @@ impl Scenario {
 /// The place of a section in a body that does not fix it. What does not fit is ignored: a resource that the task does
 /// not request so often, or execution that it does not have; sections that are not listed follow the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SectionPosition {
     /// The resource: a position in the set.
     pub resource: usize,
     /// Execution since the previous section.

@@ -29,7 +29,7 @@ use crate::{Execution, Scenario};
 
 /// A server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Server {
+pub struct SimServer {
     /// How it loses its budget and gets it back.
     pub policy: ServerPolicy,
     /// Larger = more urgent; no task of the core has the same priority.
@@ -45,7 +45,7 @@ pub struct Server {
 
 /// A request to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct ServerRequest {
     /// When it arrives.
     pub arrival: Duration,
     /// How long it takes, more than 0.
@@ -97,7 +97,7 @@ impl core::error::Error for ServerFault {}
 
 /// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Served {
+pub struct ServerOutcome {
     /// The response time of each request, in order; the last requests are missing if the step limit came first.
     pub requests: Vec<Duration>,
     /// The longest response time from an arrival, for each task of the set; 0 for tasks of other cores.
@@ -111,10 +111,10 @@ pub struct Served {
 pub fn run(
     set: &TaskSet,
     core: usize,
-    server: &Server,
-    requests: &[Request],
+    server: &SimServer,
+    requests: &[ServerRequest],
     scenario: &Scenario,
-) -> Result<Served, ServerFault> {
+) -> Result<ServerOutcome, ServerFault> {
     let mut run = Run::new(set, core, server, requests, scenario)?;
     let mut steps = 0;
     while steps < scenario.steps_max && run.step(scenario)? {
@@ -150,8 +150,8 @@ fn rule(priorities: &[u32]) -> Result<Rule, Misuse> {
     FixedPriority::new(ready, vec![Slot::EMPTY; levels.len()].into(), &levels)
 }
 
-fn policy(server: &Server, requests: usize) -> Result<AnyServer, ServerFault> {
-    let Server { budget, period, .. } = *server;
+fn policy(server: &SimServer, requests: usize) -> Result<AnyServer, ServerFault> {
+    let SimServer { budget, period, .. } = *server;
     let start = Instant::from_ns(server.start.as_ns());
     // A wait splits at most one replenishment.
     let parts = || vec![Replenishment::EMPTY; requests.saturating_add(1)].into();
@@ -164,7 +164,7 @@ fn release(core: &mut Core, task: usize, arrival: u64) -> Result<(), Misuse> {
 
 struct Run<'a> {
     core: Core,
-    requests: &'a [Request],
+    requests: &'a [ServerRequest],
     /// How many requests have arrived.
     come: usize,
     /// The rest of the first unserved request, in ns.
@@ -172,15 +172,15 @@ struct Run<'a> {
     tasks: Vec<Task>,
     now: u64,
     random: Random,
-    served: Served,
+    served: ServerOutcome,
 }
 
 impl<'a> Run<'a> {
     fn new(
         set: &TaskSet,
         core: usize,
-        server: &Server,
-        requests: &'a [Request],
+        server: &SimServer,
+        requests: &'a [ServerRequest],
         scenario: &Scenario,
     ) -> Result<Self, ServerFault> {
         if set.cores().get(core) != Some(&SchedulingPolicy::FixedPriority) {
@@ -210,7 +210,7 @@ impl<'a> Run<'a> {
         }
         let of_tasks = tasks.iter().map(|task| set.tasks()[task.at].priority);
         let rule = rule(&of_tasks.chain([server.priority]).collect::<Vec<_>>())?;
-        let served = Served {
+        let served = ServerOutcome {
             requests: Vec::with_capacity(requests.len()),
             tasks: vec![Duration::ZERO; set.tasks().len()],
         };

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use random::Random;
 use taut_model::{ArrivalPattern, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
-use taut_sim::{End, Event, GlobalRule, Kind, LocalRule, Rules, Scenario, Simulation};
+use taut_sim::{GlobalRule, LocalRule, Rules, RunEnd, Scenario, SimEvent, SimEventKind, Simulation};
 use taut_time::Duration;
 
 fn ns(ns: u64) -> Duration {
@@ -72,11 +72,11 @@ struct Watch {
 }
 
 impl Watch {
-    fn see(&mut self, set: &TaskSet, event: Event) {
+    fn see(&mut self, set: &TaskSet, event: SimEvent) {
         let id = (event.task, event.job);
         let task = &set.tasks()[event.task];
         match event.kind {
-            Kind::Release { arrival } => {
+            SimEventKind::Release { arrival } => {
                 let rank = match set.cores()[0] {
                     SchedulingPolicy::Edf => arrival.as_ns() + task.deadline.as_ns(),
                     SchedulingPolicy::FixedPriority => u64::from(u32::MAX - task.priority),
@@ -84,7 +84,7 @@ impl Watch {
                 // The running job continues until the decision at this instant; that takes no time.
                 self.jobs.insert(id, Job { rank, started: false, lower: Vec::new() });
             }
-            Kind::Start => {
+            SimEventKind::Start => {
                 self.starts += 1;
                 self.stack.push(id);
                 let job = self.jobs.get_mut(&id).expect("released");
@@ -93,10 +93,10 @@ impl Watch {
                 assert!(job.lower.len() <= 1, "{id:?} was blocked by {:?}", job.lower);
                 self.blocked += u64::from(!job.lower.is_empty());
             }
-            Kind::Resume | Kind::Locked(_) | Kind::Unlock(_) => {
+            SimEventKind::Resume | SimEventKind::Locked(_) | SimEventKind::Unlock(_) => {
                 // The stack: only the job that started last runs.
                 assert_eq!(self.stack.last(), Some(&id), "{id:?} runs beside one that started later");
-                self.nested += u64::from(event.kind == Kind::Locked(2));
+                self.nested += u64::from(event.kind == SimEventKind::Locked(2));
                 let rank = self.jobs[&id].rank;
                 for job in self.jobs.values_mut().filter(|job| !job.started && job.rank < rank) {
                     if !job.lower.contains(&id) {
@@ -104,13 +104,15 @@ impl Watch {
                     }
                 }
             }
-            Kind::Suspend(_) | Kind::Spin(_) => panic!("{id:?} waits for a resource after it started"),
-            Kind::Complete { .. } => {
+            SimEventKind::Suspend(_) | SimEventKind::Spin(_) => {
+                panic!("{id:?} waits for a resource after it started")
+            }
+            SimEventKind::Complete { .. } => {
                 assert_eq!(self.stack.pop(), Some(id));
                 self.jobs.remove(&id);
             }
-            Kind::Preempt | Kind::Miss | Kind::Drop => {}
-            Kind::Exhausted | Kind::Kill => panic!("there are no limits"),
+            SimEventKind::Preempt | SimEventKind::Miss | SimEventKind::Drop => {}
+            SimEventKind::Exhausted | SimEventKind::Kill => panic!("there are no limits"),
         }
     }
 }
@@ -130,9 +132,9 @@ fn baker91_no_job_waits_once_it_has_started() {
             let rules = Rules::all(&set, rule, GlobalRule::Msrp);
             let mut simulation = Simulation::new(&set, &rules).expect("fits");
             let mut watch = Watch::default();
-            let mut sink = |event: Event| watch.see(&set, event);
+            let mut sink = |event: SimEvent| watch.see(&set, event);
             let outcome = simulation.run(&Scenario::random(ns(20_000), seed), &mut sink).expect("fits");
-            assert_eq!(outcome.end, End::Complete);
+            assert_eq!(outcome.end, RunEnd::Complete);
             (starts, blocked, nested) =
                 (starts + watch.starts, blocked + watch.blocked, nested + watch.nested);
         }

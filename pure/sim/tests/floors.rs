@@ -7,7 +7,7 @@ mod random;
 
 use random::Random;
 use taut_model::{ArrivalPattern, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
-use taut_sim::{End, Event, GlobalRule, Kind, LocalRule, Outcome, Rules, Scenario, Simulation};
+use taut_sim::{GlobalRule, LocalRule, Outcome, Rules, RunEnd, Scenario, SimEvent, SimEventKind, Simulation};
 use taut_time::Duration;
 
 fn ns(ns: u64) -> Duration {
@@ -40,7 +40,7 @@ fn set(tasks: Vec<SetTask>) -> TaskSet {
     TaskSet::new(vec![SchedulingPolicy::Edf], resources, tasks).expect("valid")
 }
 
-fn run(set: &TaskSet, rule: LocalRule, scenario: &Scenario, sink: &mut impl FnMut(Event)) -> Outcome {
+fn run(set: &TaskSet, rule: LocalRule, scenario: &Scenario, sink: &mut impl FnMut(SimEvent)) -> Outcome {
     let mut simulation = Simulation::new(set, &Rules::all(set, rule, GlobalRule::Msrp)).expect("fits");
     simulation.run(scenario, sink).expect("fits").clone()
 }
@@ -86,10 +86,10 @@ fn releases_told_late_break_the_clock_and_not_the_next_release() {
             let outcome = run(&set, rule, &scenario, &mut |_| {});
             (outcome.end, outcome.tasks.iter().map(|task| task.completed).sum::<u64>())
         };
-        broken += u64::from(matches!(ends(CLOCK).0, End::Broken { .. }));
+        broken += u64::from(matches!(ends(CLOCK).0, RunEnd::Broken { .. }));
         for rule in [CLOCK_WITH_JITTER, LocalRule::Dfp] {
             let (end, completed) = ends(rule);
-            assert_eq!(end, End::Complete, "seed {seed} {rule:?}");
+            assert_eq!(end, RunEnd::Complete, "seed {seed} {rule:?}");
             jobs += completed;
         }
     }
@@ -108,7 +108,7 @@ struct Waits {
 }
 
 impl Waits {
-    fn see(&mut self, set: &TaskSet, event: Event) {
+    fn see(&mut self, set: &TaskSet, event: SimEvent) {
         let now = event.at.as_ns();
         // The job that ran until now, and the jobs that waited for it.
         if let Some((runs, since)) = self.running {
@@ -121,13 +121,13 @@ impl Waits {
             self.running = Some((runs, now));
         }
         match event.kind {
-            Kind::Release { arrival } => {
+            SimEventKind::Release { arrival } => {
                 let deadline = set.tasks()[event.task].deadline;
                 self.due[event.task] = Some(arrival.as_ns() + deadline.as_ns());
             }
-            Kind::Start | Kind::Resume => self.running = Some((event.task, now)),
-            Kind::Preempt => self.running = None,
-            Kind::Complete { .. } => {
+            SimEventKind::Start | SimEventKind::Resume => self.running = Some((event.task, now)),
+            SimEventKind::Preempt => self.running = None,
+            SimEventKind::Complete { .. } => {
                 (self.running, self.due[event.task]) = (None, None);
             }
             _ => {}
@@ -179,7 +179,7 @@ fn all_small_sets() {
         let on_time = delays.iter().all(|delay| *delay == 0);
         let mut waits = Waits { due: vec![None; 3], running: None, blocked: vec![0; 3] };
         let outcome = run(&set, LocalRule::Dfp, &scenario, &mut |event| waits.see(&set, event));
-        assert_eq!(outcome.end, End::Complete, "{arrivals:?} {delays:?} {set:?}");
+        assert_eq!(outcome.end, RunEnd::Complete, "{arrivals:?} {delays:?} {set:?}");
         sets += 1;
         if on_time {
             for task in 0..3 {
@@ -199,7 +199,7 @@ fn all_small_sets() {
             }
         } else {
             let end = run(&set, CLOCK, &scenario, &mut |_| {}).end;
-            broken += u64::from(matches!(end, End::Broken { .. }));
+            broken += u64::from(matches!(end, RunEnd::Broken { .. }));
         }
     }
     println!(

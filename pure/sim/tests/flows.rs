@@ -15,7 +15,7 @@ use taut_analysis::wait_free::{flow as preserving, lifetime, reader_instances, w
 use taut_analysis::{chain, queue};
 use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::flow::{
-    Channel, Delivery, Fill, FlowFault, Flows, Full, Got, Path, Queue, Read, SamplingPoint, Until,
+    Delivery, Fill, FlowChannel, FlowFault, Flows, Got, JobRead, OnFull, Path, Queue, SamplingPoint, Until,
 };
 use taut_sim::{Execution, Gaps, GlobalRule, Jitter, Rules, Scenario, Simulation, Start};
 use taut_time::Duration;
@@ -42,7 +42,7 @@ fn set(tasks: Vec<SetTask>) -> TaskSet {
     TaskSet::new(vec![SchedulingPolicy::FixedPriority; cores], vec![], tasks).expect("valid")
 }
 
-fn run(set: &TaskSet, channels: Vec<Channel>, scenario: &Scenario) -> Flows {
+fn run(set: &TaskSet, channels: Vec<FlowChannel>, scenario: &Scenario) -> Flows {
     let mut simulation = Simulation::new(set, &Rules::of(set, GlobalRule::Mpcp)).expect("fits");
     let mut flows = Flows::new(set, channels).expect("valid");
     let outcome = flows.run(&mut simulation, scenario, &mut ()).expect("fits").clone();
@@ -50,8 +50,8 @@ fn run(set: &TaskSet, channels: Vec<Channel>, scenario: &Scenario) -> Flows {
     flows
 }
 
-fn channel(writer: usize, readers: &[usize], delivery: Delivery) -> Channel {
-    Channel { writer, readers: readers.to_vec(), delivery }
+fn channel(writer: usize, readers: &[usize], delivery: Delivery) -> FlowChannel {
+    FlowChannel { writer, readers: readers.to_vec(), delivery }
 }
 
 const NEWEST: Delivery = Delivery::Newest(SamplingPoint::Start);
@@ -177,7 +177,7 @@ fn scenario(random: &mut Random) -> Scenario {
 }
 
 /// All other tasks read what one task writes.
-fn everyone(case: &Case, writer: usize, delivery: Delivery) -> Channel {
+fn everyone(case: &Case, writer: usize, delivery: Delivery) -> FlowChannel {
     let readers: Vec<_> = (0..case.set.tasks().len()).filter(|reader| *reader != writer).collect();
     channel(writer, &readers, delivery)
 }
@@ -219,7 +219,7 @@ fn flows_on_several_cores_wait_or_are_preserved() {
         let case = case(&mut random, 3, 6, true);
         let flows = run(&case.set, vec![everyone(&case, 0, Delivery::Dbp)], &scenario(&mut random));
         for reader in 1..6 {
-            let not_yet = |read: &&Read| matches!(read.got, Got::NotYet(_));
+            let not_yet = |read: &&JobRead| matches!(read.got, Got::NotYet(_));
             let not_yet = flows.reads(0, reader).expect("there").iter().filter(not_yet).count() as u64;
             let agreement = flows.agreement(0, reader).expect("there");
             assert_eq!(agreement.reads - agreement.same, not_yet);
@@ -464,10 +464,10 @@ fn queues_by_hand() {
     let set = set(vec![task(0, 2, 100, 1000), task(0, 1, 100, 2000)]);
     let queue = |capacity, takes, full| Delivery::Queue(Queue { capacity, sends: 1, takes, full });
     let channels = [
-        queue(9, 1, Full::Refuse),
-        queue(2, 1, Full::Refuse),
-        queue(2, 1, Full::Replace),
-        queue(9, 2, Full::Refuse),
+        queue(9, 1, OnFull::Refuse),
+        queue(2, 1, OnFull::Refuse),
+        queue(2, 1, OnFull::Replace),
+        queue(9, 2, OnFull::Refuse),
     ];
     let flows = run(&set, channels.map(|how| channel(0, &[1], how)).to_vec(), &Scenario::worst(ns(12_000)));
     assert_eq!(values(&flows, 0, 1), [0, 1, 2, 3, 4, 5].map(Some));
@@ -486,7 +486,7 @@ fn queues_by_hand() {
 /// none.
 #[test]
 fn queues_before_and_behind_the_reader() {
-    let queue = Delivery::Queue(Queue { capacity: 3, sends: 1, takes: 1, full: Full::Refuse });
+    let queue = Delivery::Queue(Queue { capacity: 3, sends: 1, takes: 1, full: OnFull::Refuse });
     let fill = |writer: u32, reader: u32, period: u64| {
         let set = set(vec![task(0, writer, 100, 1000), task(0, reader, 100, period)]);
         let flows = run(&set, vec![channel(0, &[1], queue)], &Scenario::worst(ns(12_000)));
@@ -518,7 +518,7 @@ fn queues_are_never_fuller_than_their_capacity() {
         let capacity = queue::capacity(&writer, &reader).expect("small");
         let Some(capacity) = capacity.bound().copied().filter(|_| capacity.holds()) else { continue };
         seen += 1;
-        let shape = Queue { capacity: capacity as usize, sends, takes, full: Full::Refuse };
+        let shape = Queue { capacity: capacity as usize, sends, takes, full: OnFull::Refuse };
         let channels = vec![channel(0, &[1], Delivery::Queue(shape))];
         let flows = run(&case.set, channels, &scenario(&mut random));
         let fill = flows.fill(0).expect("a queue");
@@ -547,16 +547,16 @@ fn queues_are_never_fuller_than_their_capacity() {
 #[test]
 fn what_does_not_fit() {
     let set = set(vec![task(0, 1, 100, 1000), task(0, 1, 100, 2000), task(0, 2, 1, 50_000)]);
-    let faulty = |channels: Vec<Channel>| Flows::new(&set, channels).expect_err("does not fit");
+    let faulty = |channels: Vec<FlowChannel>| Flows::new(&set, channels).expect_err("does not fit");
     let good = channel(0, &[1, 2], NEWEST);
-    let second = |channel: Channel| faulty(vec![good.clone(), channel]);
+    let second = |channel: FlowChannel| faulty(vec![good.clone(), channel]);
     assert_eq!(second(channel(3, &[1], NEWEST)), FlowFault::NoTask { channel: 1 });
     assert_eq!(second(channel(0, &[3], NEWEST)), FlowFault::NoTask { channel: 1 });
     assert_eq!(second(channel(0, &[0], NEWEST)), FlowFault::Twice { channel: 1 });
     assert_eq!(second(channel(0, &[1, 1], NEWEST)), FlowFault::Twice { channel: 1 });
     let none = Delivery::Tccp { buffers: 0, preserving: true };
     assert_eq!(second(channel(0, &[1], none)), FlowFault::NoBuffer { channel: 1 });
-    let queue = Delivery::Queue(Queue { capacity: 1, sends: 1, takes: 1, full: Full::Refuse });
+    let queue = Delivery::Queue(Queue { capacity: 1, sends: 1, takes: 1, full: OnFull::Refuse });
     assert_eq!(second(channel(0, &[1, 2], queue)), FlowFault::Queue { channel: 1 });
     assert_eq!(second(channel(1, &[0], NEWEST)), FlowFault::Loop);
     let mut flows = Flows::new(&set, vec![good]).expect("fits");

@@ -6,8 +6,8 @@
 use proptest::prelude::*;
 use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_sim::{
-    End, Event, Execution, Gaps, GlobalRule, Jitter, Kind, LocalRule, Placement, Rules, Scenario, Simulation,
-    Sink, Start,
+    Execution, Gaps, GlobalRule, Jitter, LocalRule, Placement, Rules, RunEnd, Scenario, SimEvent,
+    SimEventKind, Simulation, Sink, Start,
 };
 use taut_time::Duration;
 
@@ -82,20 +82,20 @@ impl<'a> Checker<'a> {
 }
 
 impl Sink for Checker<'_> {
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: SimEvent) {
         assert!(event.at.as_ns() >= self.now, "time goes back");
         self.now = event.at.as_ns();
         let task = event.task;
         let core = self.set.tasks()[task].core;
         match event.kind {
-            Kind::Release { .. } | Kind::Drop | Kind::Miss => {}
-            Kind::Exhausted | Kind::Kill => panic!("there are no limits"),
-            Kind::Start | Kind::Resume => {
+            SimEventKind::Release { .. } | SimEventKind::Drop | SimEventKind::Miss => {}
+            SimEventKind::Exhausted | SimEventKind::Kill => panic!("there are no limits"),
+            SimEventKind::Start | SimEventKind::Resume => {
                 assert_eq!(self.running[core].replace(task), None, "two run");
                 self.since[task] = self.now;
                 self.may_run(task);
             }
-            Kind::Preempt => {
+            SimEventKind::Preempt => {
                 assert!(!self.spins[task], "preempted while it spins");
                 let pinned = |(at, who): (usize, &Option<usize>)| {
                     *who == Some(task)
@@ -105,19 +105,19 @@ impl Sink for Checker<'_> {
                 assert!(!self.holder.iter().enumerate().any(pinned), "preempted while it is pinned");
                 self.stops(task);
             }
-            Kind::Suspend(_) => self.stops(task),
-            Kind::Spin(_) => {
+            SimEventKind::Suspend(_) => self.stops(task),
+            SimEventKind::Spin(_) => {
                 self.executed[task] += self.now - self.since[task];
                 self.spins[task] = true;
             }
-            Kind::Locked(resource) => {
+            SimEventKind::Locked(resource) => {
                 assert_eq!(self.holder[resource].replace(task), None, "two hold a resource");
                 if core::mem::take(&mut self.spins[task]) {
                     self.since[task] = self.now;
                 }
             }
-            Kind::Unlock(resource) => assert_eq!(self.holder[resource].take(), Some(task)),
-            Kind::Complete { .. } => {
+            SimEventKind::Unlock(resource) => assert_eq!(self.holder[resource].take(), Some(task)),
+            SimEventKind::Complete { .. } => {
                 self.stops(task);
                 assert!(!self.holder.contains(&Some(task)), "it ends and holds something");
                 let executed = core::mem::take(&mut self.executed[task]);
@@ -312,7 +312,7 @@ proptest! {
                 };
                 let mut checker = Checker::new(&set, &rules, &scenario);
                 let outcome = simulation.run(&scenario, &mut checker).expect("fits").clone();
-                prop_assert_eq!(outcome.end, End::Complete, "{:?}", rules);
+                prop_assert_eq!(outcome.end, RunEnd::Complete, "{:?}", rules);
                 prop_assert!(outcome.tasks.iter().all(|task| task.completed == task.released));
                 let again = simulation.run(&scenario, &mut ()).expect("fits");
                 prop_assert_eq!(&outcome, again, "a run is what its seed says, told or not");

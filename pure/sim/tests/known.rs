@@ -7,7 +7,8 @@ use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, Segm
 use taut_policy::queue::{List, Node};
 use taut_policy::{AnyLocal, Attributes, LocalResource, Locking, Srp, SrpTask};
 use taut_sim::{
-    End, Event, Fault, GlobalRule, Kind, LocalRule, Outcome, Rules, Scenario, Shares, Simulation, Start,
+    GlobalRule, LocalRule, Outcome, Rules, RulesFault, RunEnd, Scenario, Shares, SimEvent, SimEventKind,
+    Simulation, Start,
 };
 use taut_time::Duration;
 
@@ -62,21 +63,21 @@ fn play_in<L: Locking + Clone>(
     scenario: &Scenario,
 ) -> (Vec<u64>, Outcome, Vec<String>) {
     let mut log = Vec::new();
-    let mut sink = |event: Event| {
+    let mut sink = |event: SimEvent| {
         let kind = match event.kind {
-            Kind::Release { .. } => return,
-            Kind::Drop => "drop".to_owned(),
-            Kind::Start => "start".to_owned(),
-            Kind::Preempt => "preempt".to_owned(),
-            Kind::Resume => "resume".to_owned(),
-            Kind::Suspend(resource) => format!("suspend r{resource}"),
-            Kind::Spin(resource) => format!("spin r{resource}"),
-            Kind::Locked(resource) => format!("lock r{resource}"),
-            Kind::Unlock(resource) => format!("unlock r{resource}"),
-            Kind::Complete { .. } => "complete".to_owned(),
-            Kind::Exhausted => "exhausted".to_owned(),
-            Kind::Kill => "kill".to_owned(),
-            Kind::Miss => "miss".to_owned(),
+            SimEventKind::Release { .. } => return,
+            SimEventKind::Drop => "drop".to_owned(),
+            SimEventKind::Start => "start".to_owned(),
+            SimEventKind::Preempt => "preempt".to_owned(),
+            SimEventKind::Resume => "resume".to_owned(),
+            SimEventKind::Suspend(resource) => format!("suspend r{resource}"),
+            SimEventKind::Spin(resource) => format!("spin r{resource}"),
+            SimEventKind::Locked(resource) => format!("lock r{resource}"),
+            SimEventKind::Unlock(resource) => format!("unlock r{resource}"),
+            SimEventKind::Complete { .. } => "complete".to_owned(),
+            SimEventKind::Exhausted => "exhausted".to_owned(),
+            SimEventKind::Kill => "kill".to_owned(),
+            SimEventKind::Miss => "miss".to_owned(),
         };
         log.push(format!("{} t{} {kind}", event.at.as_ns() / 1000, event.task));
     };
@@ -115,7 +116,7 @@ fn mpcp_suspension_exceeds_the_published_jitter_term() {
     };
     let (responses, outcome, _) = play(&set, &Rules::of(&set, GlobalRule::Mpcp), &scenario);
     assert_eq!(responses, [1_009, 19_959, 21_960, 1_000]);
-    assert_eq!(outcome.end, End::Complete);
+    assert_eq!(outcome.end, RunEnd::Complete);
     assert!(!outcome.missed());
 }
 
@@ -275,7 +276,7 @@ fn jobs_of_a_task_queue_up() {
     assert_eq!((of.released, of.completed, of.missed, of.dropped), (3, 3, 2, 0));
     let (_, outcome, _) = play(&set, &Rules::of(&set, GlobalRule::Msrp), &starts(&[0], 4_000));
     let of = outcome.tasks[0];
-    assert_eq!((of.released + of.dropped, outcome.end), (1_000, End::Complete));
+    assert_eq!((of.released + of.dropped, outcome.end), (1_000, RunEnd::Complete));
     assert!(of.dropped > 300 && of.released == of.completed);
 }
 
@@ -317,7 +318,7 @@ fn a_rule_of_the_callers_own_runs_until_it_breaks() {
     assert_eq!(played(None), play(&set, &Rules::all(&set, LocalRule::Srp, GlobalRule::Msrp), &scenario));
     assert_eq!(played(None).0, [6, 6]);
     let (_, outcome, _) = played(Some([units(11); 2]));
-    assert_eq!(outcome.end, End::Broken { task: 0, resource: 0 });
+    assert_eq!(outcome.end, RunEnd::Broken { task: 0, resource: 0 });
     assert_eq!(outcome.last.as_ns(), units(8).as_ns());
 }
 
@@ -327,19 +328,22 @@ fn what_does_not_fit_is_refused() {
     let set = set(2, 1, vec![task(0, 1, 10, shared()), task(1, 2, 10, shared())]);
     let dfp = LocalRule::DfpByClock { jitter: None };
     let refused = |rules: Rules| Simulation::new(&set, &rules).err();
-    assert_eq!(refused(Rules::all(&set, dfp, GlobalRule::Mpcp)), Some(Fault::Suspends { core: 0 }));
+    assert_eq!(refused(Rules::all(&set, dfp, GlobalRule::Mpcp)), Some(RulesFault::Suspends { core: 0 }));
     assert_eq!(refused(Rules::all(&set, dfp, GlobalRule::Msrp)), None);
-    assert_eq!(refused(Rules { cores: vec![dfp], resources: vec![GlobalRule::Msrp] }), Some(Fault::Cores));
-    assert_eq!(refused(Rules { cores: vec![dfp; 2], resources: vec![] }), Some(Fault::Resources));
+    assert_eq!(
+        refused(Rules { cores: vec![dfp], resources: vec![GlobalRule::Msrp] }),
+        Some(RulesFault::Cores)
+    );
+    assert_eq!(refused(Rules { cores: vec![dfp; 2], resources: vec![] }), Some(RulesFault::Resources));
     let own = |of: Attributes<'_>| AnyLocal::new(LocalRule::Srp, of);
     let refused = |globals| Simulation::under(&set, globals, own).err();
-    assert_eq!(refused(&[GlobalRule::Mpcp]), Some(Fault::Suspends { core: 0 }));
-    assert_eq!((refused(&[GlobalRule::Msrp]), refused(&[])), (None, Some(Fault::Resources)));
+    assert_eq!(refused(&[GlobalRule::Mpcp]), Some(RulesFault::Suspends { core: 0 }));
+    assert_eq!((refused(&[GlobalRule::Msrp]), refused(&[])), (None, Some(RulesFault::Resources)));
     let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Mpcp)).expect("fits");
     let run = simulation.run(&Scenario::worst(Duration::MAX), &mut ());
-    assert_eq!(run.err(), Some(Fault::Overflow));
+    assert_eq!(run.err(), Some(RulesFault::Overflow));
     let scenario = Scenario { steps_max: 100, ..Scenario::worst(Duration::from_s(1 << 32)) };
-    assert_eq!(simulation.run(&scenario, &mut ()).map(|outcome| outcome.end), Ok(End::Steps));
+    assert_eq!(simulation.run(&scenario, &mut ()).map(|outcome| outcome.end), Ok(RunEnd::Steps));
 }
 
 /// Exact delays replace the scenario's jitter; a job past the end of the list has none, and none is longer than J.
@@ -356,7 +360,7 @@ fn jobs_are_as_late_as_is_said() {
     assert_eq!(responses, [6, 5]);
     let starts: Vec<_> = log.iter().filter(|line| line.ends_with("t0 start")).collect();
     assert_eq!(starts, ["4 t0 start", "14 t0 start", "20 t0 start"]);
-    assert_eq!(outcome.end, End::Complete);
+    assert_eq!(outcome.end, RunEnd::Complete);
 }
 
 /// Execution times and gaps from a recording, and from a distribution.
@@ -379,9 +383,9 @@ fn recorded_and_distributed_times() {
                 .expect("valid");
         let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Msrp)).expect("fits");
         let (mut arrivals, mut responses) = (Vec::new(), Vec::new());
-        let mut sink = |event: Event| match event.kind {
-            Kind::Release { arrival } => arrivals.push(arrival.as_ns()),
-            Kind::Complete { response } => responses.push(response.as_ns()),
+        let mut sink = |event: SimEvent| match event.kind {
+            SimEventKind::Release { arrival } => arrivals.push(arrival.as_ns()),
+            SimEventKind::Complete { response } => responses.push(response.as_ns()),
             _ => {}
         };
         simulation.run(scenario, &mut sink).expect("fits");

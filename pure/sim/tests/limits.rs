@@ -10,8 +10,8 @@ use random::Random;
 use taut_analysis::uni::fp::preemptive::{self, Subject};
 use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_sim::{
-    End, Event, Execution, Fault, GlobalRule, Kind, Limit, LocalRule, Outcome, Overrun, Placement, Rules,
-    Scenario, Simulation,
+    Execution, GlobalRule, Limit, LocalRule, Outcome, Overrun, Placement, Rules, RulesFault, RunEnd,
+    Scenario, SimEvent, SimEventKind, Simulation,
 };
 use taut_time::Duration;
 
@@ -53,11 +53,11 @@ fn ran(set: &TaskSet, limits: &[(usize, Limit)], scenario: &Scenario) -> (String
     let rules = Rules::of(set, GlobalRule::Msrp);
     let mut simulation = Simulation::new(set, &rules).expect("fits").limited(limits).expect("fits");
     let mut log = Vec::new();
-    let mut sink = |event: Event| {
+    let mut sink = |event: SimEvent| {
         let kind = match event.kind {
-            Kind::Release { .. } | Kind::Miss => return,
-            Kind::Locked(resource) => format!("locks {resource}"),
-            Kind::Complete { .. } => "complete".into(),
+            SimEventKind::Release { .. } | SimEventKind::Miss => return,
+            SimEventKind::Locked(resource) => format!("locks {resource}"),
+            SimEventKind::Complete { .. } => "complete".into(),
             kind => format!("{kind:?}").to_lowercase(),
         };
         log.push(format!("{} {}{} {kind}", event.at.as_ns(), ["a", "b", "c"][event.task], event.job));
@@ -77,19 +77,19 @@ fn every_policy_by_hand() {
     let late = "8 a0 complete, 8 b0 start, 10 b0 preempt, 10 a1 start, 12 a1 complete, 12 b0 resume, \
                 15 b0 complete, 15 b1 start, 20 b1 complete";
     let expected = [
-        (format!("{first}{late}"), End::Complete),
-        (format!("{first}{late}"), End::Complete),
+        (format!("{first}{late}"), RunEnd::Complete),
+        (format!("{first}{late}"), RunEnd::Complete),
         (
             format!("{first}2 a0 kill, 2 b0 start, 7 b0 complete{later}12 b1 start, 17 b1 complete"),
-            End::Complete,
+            RunEnd::Complete,
         ),
-        ("0 a0 start, 2 a0 exhausted".to_owned(), End::Stopped { task: 0 }),
+        ("0 a0 start, 2 a0 exhausted".to_owned(), RunEnd::Stopped { task: 0 }),
         (
             format!(
                 "{first}2 a0 preempt, 2 b0 start, 7 b0 complete, 7 a0 resume, 10 a1 drop, 10 a0 preempt, \
                  10 b1 start, 15 b1 complete, 15 a0 resume, 18 a0 complete"
             ),
-            End::Complete,
+            RunEnd::Complete,
         ),
     ];
     for (policy, (log, end)) in POLICIES.into_iter().zip(expected) {
@@ -112,7 +112,7 @@ fn a_budget_that_is_just_enough() {
     for policy in POLICIES {
         let (_, outcome) =
             ran(&set, &[(0, limit(policy, 3)), (1, limit(policy, 5))], &Scenario::worst(ns(50)));
-        assert_eq!((outcome.end, outcome.missed()), (End::Complete, false));
+        assert_eq!((outcome.end, outcome.missed()), (RunEnd::Complete, false));
         assert!(outcome.tasks.iter().all(|task| task.exhausted == 0));
     }
 }
@@ -136,7 +136,7 @@ fn late_releases_by_hand() {
     for (policy, expected) in POLICIES.into_iter().zip(expected) {
         let (found, outcome) = ran(&set, &[(0, limit(policy, 0))], &scenario);
         assert_eq!(found, format!("{first}{expected}").trim_end_matches(", "), "{policy:?}");
-        let end = if policy == Overrun::StopApp { End::Stopped { task: 0 } } else { End::Complete };
+        let end = if policy == Overrun::StopApp { RunEnd::Stopped { task: 0 } } else { RunEnd::Complete };
         assert_eq!(outcome.end, end);
     }
 }
@@ -281,7 +281,7 @@ fn who_goes_wrong_does_not_delay_others() {
         // A second run equals the first: no state is left behind.
         assert_eq!(*limited.run(&scenario, &mut ()).expect("fits"), isolated);
         let free = fresh.run(&scenario, &mut ()).expect("fits");
-        assert_eq!(isolated.end, End::Complete);
+        assert_eq!(isolated.end, RunEnd::Complete);
         for at in (0..faulty.len()).filter(|at| !faulty[*at]) {
             let Some(bound) = bound(&set, at, &budgets, 1) else { continue };
             let seen = isolated.tasks[at].response_max;
@@ -372,7 +372,7 @@ fn limits_that_are_kept_change_nothing() {
         };
         let expected = log(simulation.clone());
         assert_eq!(log(of(Overrun::RunOn, 0)), expected);
-        if !expected.iter().any(|event| event.kind == Kind::Miss) {
+        if !expected.iter().any(|event| event.kind == SimEventKind::Miss) {
             for policy in POLICIES {
                 assert_eq!(log(of(policy, u64::from(round % 3 == 0))), expected);
             }
@@ -386,9 +386,9 @@ fn what_is_no_limit() {
     let rules = Rules::all(&set, LocalRule::Srp, GlobalRule::Msrp);
     let refused =
         |limit: (usize, Limit)| Simulation::new(&set, &rules).expect("fits").limited(&[limit]).err();
-    assert_eq!(refused((1, limit(Overrun::RunOn, 1))), Some(Fault::Limit { task: 1 }));
+    assert_eq!(refused((1, limit(Overrun::RunOn, 1))), Some(RulesFault::Limit { task: 1 }));
     let none = Limit { overrun: Overrun::RunOn, budget: Some(Duration::ZERO) };
-    assert_eq!(refused((0, none)), Some(Fault::Limit { task: 0 }));
+    assert_eq!(refused((0, none)), Some(RulesFault::Limit { task: 0 }));
     assert_eq!(refused((0, limit(Overrun::KillJob, 0))), None);
 }
 
@@ -426,14 +426,14 @@ fn limits_under_all_rules() {
         let simulation = Simulation::new(&set, &rules).expect("fits");
         let mut simulation = simulation.limited(&limits).expect("fits");
         let mut held = [None; 2];
-        let mut check = |event: Event| match event.kind {
-            Kind::Locked(resource) => assert_eq!(held[resource].replace(event.task), None),
-            Kind::Unlock(resource) => assert_eq!(held[resource].take(), Some(event.task)),
-            Kind::Kill | Kind::Complete { .. } => assert!(!held.contains(&Some(event.task))),
+        let mut check = |event: SimEvent| match event.kind {
+            SimEventKind::Locked(resource) => assert_eq!(held[resource].replace(event.task), None),
+            SimEventKind::Unlock(resource) => assert_eq!(held[resource].take(), Some(event.task)),
+            SimEventKind::Kill | SimEventKind::Complete { .. } => assert!(!held.contains(&Some(event.task))),
             _ => {}
         };
         let outcome = simulation.run(&scenario, &mut check).expect("fits");
-        assert_eq!(outcome.end, End::Complete, "{core:?} {global:?} {limits:?}");
+        assert_eq!(outcome.end, RunEnd::Complete, "{core:?} {global:?} {limits:?}");
         for task in &outcome.tasks {
             assert_eq!(task.released, task.completed + task.killed);
             let counts = [task.killed, task.exhausted, task.dropped];

@@ -10,8 +10,8 @@ use machine::{Case, Machine, case, change, counts, instant, of_core};
 use random::Random;
 use taut_event::{Kind, Record};
 use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
-use taut_sim::replay::{Flaw, Names, Replay, Replayed, Why};
-use taut_sim::{End, LocalRule, Rules, Served, ServerPolicy};
+use taut_sim::replay::{EarlyEnd, Flaw, Names, Replay, Replayed};
+use taut_sim::{LocalRule, RecordedServer, Rules, RunEnd, ServerPolicy};
 use taut_time::{Duration, Instant};
 
 /// The number of cases of a test; the long form asks for more.
@@ -84,7 +84,7 @@ fn a_server_is_charged_up_to_where_others_began() {
     };
     let tasks = vec![task("t", 1), task("s", 1)];
     let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], Vec::new(), tasks).expect("valid");
-    let served = [Served {
+    let served = [RecordedServer {
         task: 1,
         policy: ServerPolicy::Polling,
         budget: us(300),
@@ -281,7 +281,7 @@ fn a_recording_may_end_anywhere_and_begin_late() {
         let replayed = replay(&case, &cut(from, u64::MAX), 0);
         assert!(replayed.difference.is_none(), "seed {seed}, from {from}: {}", reported(&replayed));
         let stops = replayed.cores.iter().filter_map(|core| core.stop);
-        assert!(stops.clone().all(|stop| matches!(stop.why, Why::NoBeginning | Why::With(_))));
+        assert!(stops.clone().all(|stop| matches!(stop.why, EarlyEnd::NoBeginning | EarlyEnd::With(_))));
         skipped += replayed.cores.iter().map(|core| core.before).sum::<u64>();
     }
     assert!(skipped > 1_000, "{skipped}");
@@ -303,7 +303,7 @@ fn what_is_lost_is_not_compared() {
         let replayed = replay(&case, &records, 0);
         assert_eq!(replayed.difference, None, "seed {seed}: {}", reported(&replayed));
         let stop = replayed.cores[0].stop.expect("it lost something");
-        assert_eq!(stop.why, Why::Lost(1));
+        assert_eq!(stop.why, EarlyEnd::Lost(1));
         assert!(!replayed.is_equal() && replayed.cores[0].events + 10 >= own.len() as u64 / 2);
         lost += 1;
     }
@@ -322,7 +322,7 @@ fn locks_that_are_not_recorded_are_told() {
         let replayed = replay(&case, &records, 0);
         assert_eq!(replayed.difference, None, "seed {seed}: {}", reported(&replayed));
         let stops = replayed.cores.iter().filter_map(|core| core.stop);
-        assert!(stops.clone().all(|stop| matches!(stop.why, Why::NoLocks | Why::With(_))));
+        assert!(stops.clone().all(|stop| matches!(stop.why, EarlyEnd::NoLocks | EarlyEnd::With(_))));
         told_of += u64::from(stops.count() > 0);
         equal += u64::from(replayed.is_equal());
     }
@@ -404,7 +404,7 @@ fn a_clock_that_knows_nothing_of_lateness_breaks() {
     let with =
         |rule| Replay::of(&set, &Rules::all(&set, rule, GlobalRule::Msrp), &records).expect("well-formed");
     let broken = with(LocalRule::DfpByClock { jitter: None }).difference.expect("broken");
-    assert_eq!((broken.recorded.0, broken.refused), (7, Some(End::Broken { task: 1, resource: 0 })));
+    assert_eq!((broken.recorded.0, broken.refused), (7, Some(RunEnd::Broken { task: 1, resource: 0 })));
     // With the next release this would not have happened.
     let kept = with(LocalRule::Dfp).difference.expect("the holder goes on");
     assert_eq!((kept.recorded.0, kept.simulated, kept.held[0]), (5, None, Some((0, 0))));

@@ -10,7 +10,7 @@ use taut_analysis::uni::fp::preemptive::{self, Subject};
 use taut_analysis::uni::server as bounds;
 use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::ServerPolicy;
-use taut_sim::server::{Request, Server, ServerFault, run};
+use taut_sim::server::{ServerFault, ServerRequest, SimServer, run};
 use taut_sim::{Execution, Scenario, Start};
 use taut_time::Duration;
 
@@ -35,8 +35,8 @@ fn set(tasks: Vec<SetTask>) -> TaskSet {
     TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], tasks).expect("valid")
 }
 
-fn server(policy: ServerPolicy, priority: u32, budget: u64, period: u64) -> Server {
-    Server { policy, priority, budget: ns(budget), period: ns(period), start: Duration::ZERO }
+fn server(policy: ServerPolicy, priority: u32, budget: u64, period: u64) -> SimServer {
+    SimServer { policy, priority, budget: ns(budget), period: ns(period), start: Duration::ZERO }
 }
 
 const POLICIES: [ServerPolicy; 3] = [ServerPolicy::Polling, ServerPolicy::Deferrable, ServerPolicy::Sporadic];
@@ -46,7 +46,7 @@ const POLICIES: [ServerPolicy; 3] = [ServerPolicy::Polling, ServerPolicy::Deferr
 /// which comes back at 6; so it has 2 at 7, and again at 12.
 #[test]
 fn three_servers_by_hand() {
-    let requests = [(1, 1), (7, 3)].map(|(at, cost)| Request { arrival: ns(at), cost: ns(cost) });
+    let requests = [(1, 1), (7, 3)].map(|(at, cost)| ServerRequest { arrival: ns(at), cost: ns(cost) });
     let set = set(vec![task(1, 1, 100)]);
     let expected = [[5, 9], [1, 4], [1, 6]];
     for (policy, expected) in POLICIES.into_iter().zip(expected) {
@@ -61,7 +61,7 @@ fn three_servers_by_hand() {
 /// this to less urgent tasks.
 #[test]
 fn a_deferrable_server_serves_back_to_back() {
-    let requests = [Request { arrival: ns(3), cost: ns(4) }];
+    let requests = [ServerRequest { arrival: ns(3), cost: ns(4) }];
     let mut scenario = Scenario::worst(ns(50));
     scenario.start = Start::At(vec![ns(3)]);
     let tasks = |policy| {
@@ -157,7 +157,7 @@ fn requests_and_tasks_never_exceed_their_bounds() {
                     };
                     last = (offset + at * between - by).max(last);
                     let cost = if early == 0 { 1 + random.below(cost) } else { cost };
-                    Request { arrival: ns(last), cost: ns(cost) }
+                    ServerRequest { arrival: ns(last), cost: ns(cost) }
                 })
                 .collect();
             let served = run(&set, 0, &server, &requests, &scenario).expect("fits");
@@ -182,15 +182,15 @@ fn requests_and_tasks_never_exceed_their_bounds() {
 fn what_does_not_fit() {
     let set = set(vec![task(1, 1, 100)]);
     let good = server(ServerPolicy::Sporadic, 2, 1, 5);
-    let at = |arrival, cost| Request { arrival: ns(arrival), cost: ns(cost) };
-    let fault = |core, server: &Server, requests: &[Request]| {
+    let at = |arrival, cost| ServerRequest { arrival: ns(arrival), cost: ns(cost) };
+    let fault = |core, server: &SimServer, requests: &[ServerRequest]| {
         run(&set, core, server, requests, &Scenario::worst(ns(10))).expect_err("does not fit")
     };
     assert_eq!(fault(1, &good, &[]), ServerFault::Core);
     assert_eq!(fault(0, &server(ServerPolicy::Polling, 1, 1, 5), &[]), ServerFault::Priority);
     assert_eq!(fault(0, &server(ServerPolicy::Polling, 2, 0, 5), &[]), ServerFault::Budget);
     assert_eq!(fault(0, &server(ServerPolicy::Polling, 2, 6, 5), &[]), ServerFault::Budget);
-    assert_eq!(fault(0, &Server { start: ns(6), ..good }, &[]), ServerFault::Budget);
+    assert_eq!(fault(0, &SimServer { start: ns(6), ..good }, &[]), ServerFault::Budget);
     assert_eq!(fault(0, &good, &[at(1, 0)]), ServerFault::Requests);
     assert_eq!(fault(0, &good, &[at(2, 1), at(1, 1)]), ServerFault::Requests);
     assert_eq!(fault(0, &good, &[at(u64::MAX - 1, 3)]), ServerFault::Overflow);

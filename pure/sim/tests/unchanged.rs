@@ -8,8 +8,8 @@ mod random;
 
 use random::Random;
 use taut_model::{ArrivalPattern, Body, Request as Section, Resource, SchedulingPolicy, SetTask, TaskSet};
-use taut_sim::server::{self, Request, Server};
-use taut_sim::{Event, Execution, GlobalRule, LocalRule, Rules, Scenario, ServerPolicy, Simulation};
+use taut_sim::server::{self, ServerRequest, SimServer};
+use taut_sim::{Execution, GlobalRule, LocalRule, Rules, Scenario, ServerPolicy, SimEvent, Simulation};
 use taut_time::Duration;
 
 /// FNV-1a over numbers.
@@ -54,7 +54,7 @@ fn served(random: &mut Random, policy: ServerPolicy) -> Digest {
         .collect();
     let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], tasks).expect("valid");
     let period = 4 + random.below(24);
-    let server = Server {
+    let server = SimServer {
         policy,
         priority: 3,
         budget: ns(1 + random.below(period / 2)),
@@ -65,7 +65,7 @@ fn served(random: &mut Random, policy: ServerPolicy) -> Digest {
     let requests: Vec<_> = (0..60)
         .map(|_| {
             at += [0, 1, 3, 11, 40][random.below(5) as usize] * random.below(4);
-            Request { arrival: ns(at), cost: ns(1 + random.below(7)) }
+            ServerRequest { arrival: ns(at), cost: ns(1 + random.below(7)) }
         })
         .collect();
     let mut scenario = Scenario::random(ns(900), random.below(1 << 40));
@@ -115,7 +115,7 @@ fn ordinary(random: &mut Random, core: LocalRule, global: GlobalRule) -> Digest 
     let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority; 2], resources, tasks).expect("valid");
     let mut simulation = Simulation::new(&set, &Rules::all(&set, core, global)).expect("fits");
     let mut digest = Digest::START;
-    let reported = &mut |event: Event| {
+    let reported = &mut |event: SimEvent| {
         digest.put(event.at.as_ns());
         digest.put(event.task as u64);
         digest.put(event.job);

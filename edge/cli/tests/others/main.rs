@@ -17,7 +17,7 @@ use std::process::Command;
 
 use taut_exchange::{ExportOptions, export_with};
 use taut_model::{Model, TaskSet};
-use taut_sim::{End, Event, GlobalRule, Kind, Rules, Scenario, Simulation};
+use taut_sim::{GlobalRule, Rules, RunEnd, Scenario, SimEvent, SimEventKind, Simulation};
 use taut_time::Duration;
 
 /// A model and its tasks.
@@ -46,13 +46,13 @@ fn simulated(set: &TaskSet, horizon: Duration) -> Vec<Vec<Job>> {
     let mut jobs = vec![Vec::new(); set.tasks().len()];
     let rules = Rules::of(set, GlobalRule::Msrp);
     let mut simulation = Simulation::new(set, &rules).unwrap();
-    let mut look = |event: Event| {
-        if let Kind::Complete { response } = event.kind {
+    let mut look = |event: SimEvent| {
+        if let SimEventKind::Complete { response } = event.kind {
             let response = response.as_ns();
             jobs[event.task].push(Job { arrival: event.at.as_ns() - response, response });
         }
     };
-    assert_eq!(simulation.run(&Scenario::worst(horizon), &mut look).unwrap().end, End::Complete);
+    assert_eq!(simulation.run(&Scenario::worst(horizon), &mut look).unwrap().end, RunEnd::Complete);
     jobs
 }
 

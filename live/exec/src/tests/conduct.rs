@@ -10,7 +10,7 @@ use std::time::Duration as Time;
 use taut_event::{Count, Kind, Record};
 use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::Replay;
-use taut_sim::{Rules, Served};
+use taut_sim::{RecordedServer, Rules};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
@@ -325,7 +325,7 @@ fn is_replayed(policy: ServerPolicy, donates: bool, records: &[Record]) -> bool 
     let tasks =
         vec![served, task("below", 1, ArrivalPattern::Periodic), task("s", 5, ArrivalPattern::Sporadic)];
     let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], Vec::new(), tasks).unwrap();
-    let served = [Served { task: 2, policy, budget: SHARE.0, period: SHARE.1, serves: vec![0] }];
+    let served = [RecordedServer { task: 2, policy, budget: SHARE.0, period: SHARE.1, serves: vec![0] }];
     let rules = Rules { cores: vec![LocalRule::Immediate], resources: Vec::new() };
     let replayed = Replay::new(&set, &rules).servers(&served).run(records, &mut ()).unwrap();
     if !replayed.is_equal() {

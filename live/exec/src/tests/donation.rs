@@ -9,7 +9,7 @@ use std::time::Duration as Time;
 use taut_event::{Kind, Record};
 use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::Replay;
-use taut_sim::{GlobalRule, Rules, Served};
+use taut_sim::{GlobalRule, RecordedServer, Rules};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
@@ -132,7 +132,7 @@ fn is_replayed(policy: ServerPolicy, budget: Duration, records: &[Record]) -> bo
     let donee = ["lends 0", "lends 1", "share"].map(|name| task(name, 5, PERIOD, ArrivalPattern::Sporadic));
     let set =
         TaskSet::new(vec![SchedulingPolicy::FixedPriority], Vec::new(), [&own[..], &donee].concat()).unwrap();
-    let served = [Served { task: 4, policy, budget, period: PERIOD, serves: vec![2, 3] }];
+    let served = [RecordedServer { task: 4, policy, budget, period: PERIOD, serves: vec![2, 3] }];
     let rules = Rules { cores: vec![LocalRule::Immediate], resources: Vec::<GlobalRule>::new() };
     let replayed = Replay::new(&set, &rules).servers(&served).run(records, &mut ()).unwrap();
     if !replayed.is_equal() {

@@ -10,7 +10,7 @@ use std::time::Duration as Time;
 use taut_event::{Kind, Record};
 use taut_model::{ArrivalPattern, Body, Request, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::{Names, Replay};
-use taut_sim::{GlobalRule, Limit, Rules, Served};
+use taut_sim::{GlobalRule, Limit, RecordedServer, Rules};
 use taut_time::Duration;
 
 use super::{Canary, Random, alone, busy, cpu, drained, postures};
@@ -78,7 +78,7 @@ fn model(
     rule: LocalRule,
     tasks: &[Task],
     servers: &[Server],
-) -> (TaskSet, Rules, Vec<Served>, Vec<(usize, Limit)>) {
+) -> (TaskSet, Rules, Vec<RecordedServer>, Vec<(usize, Limit)>) {
     let set_task = |name: String, priority, period, arrivals, requests| SetTask {
         name,
         core: 0,
@@ -102,7 +102,7 @@ fn model(
         TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![resource], own.chain(theirs).collect())
             .unwrap();
     let rules = Rules { cores: vec![rule], resources: vec![GlobalRule::Msrp] };
-    let served = |(at, server): (usize, &Server)| Served {
+    let served = |(at, server): (usize, &Server)| RecordedServer {
         task: tasks.len() + at,
         policy: server.policy,
         budget: server.budget,

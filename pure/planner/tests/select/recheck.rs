@@ -8,7 +8,7 @@ use taut_analysis::multi::{Bounds, Guard, GuardedSet, mixed, mpcp_lnr09_sound, m
 use taut_analysis::{Overflow, Verdict};
 use taut_model::TaskSet;
 use taut_planner::select::{Buffers, Count, Judged, Memory, Offer};
-use taut_sim::{End, GlobalRule, Rules, Scenario, Simulation};
+use taut_sim::{GlobalRule, Rules, RunEnd, Scenario, Simulation};
 
 use crate::system::{System, ns};
 
@@ -135,7 +135,7 @@ fn run(system: &System, selection: &[usize], responses: &[u64], runs: u64) {
     for seed in 0..runs {
         let scenario = if seed == 0 { Scenario::worst(horizon) } else { Scenario::random(horizon, seed) };
         let outcome = simulation.run(&scenario, &mut ()).unwrap();
-        assert_eq!(outcome.end, End::Complete);
+        assert_eq!(outcome.end, RunEnd::Complete);
         for (task, bound) in outcome.tasks.iter().zip(responses) {
             assert!(task.response_max.as_ns() <= *bound);
         }

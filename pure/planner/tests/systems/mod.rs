@@ -10,7 +10,7 @@ use taut_model::{
 };
 use taut_plan::{ClassPlan, Plan};
 use taut_planner::Planned;
-use taut_sim::{End, Execution, Jitter, LocalRule, Placement, Rules, Scenario, Simulation, Start};
+use taut_sim::{Execution, Jitter, LocalRule, Placement, Rules, RunEnd, Scenario, Simulation, Start};
 use taut_time::Duration;
 
 use crate::drafts::{Edit, empty, periodic, real_time};
@@ -124,7 +124,7 @@ pub fn check(draft: &Draft, runs: u32, numbers: &mut Numbers, seen: &mut Seen) -
             ..Scenario::worst(s(400))
         };
         let outcome = simulation.run(&scenario, &mut ()).expect("it fits");
-        assert_eq!(outcome.end, End::Complete);
+        assert_eq!(outcome.end, RunEnd::Complete);
         outcome.tasks.iter().zip(&mut longest).for_each(|(task, longest)| {
             *longest = task.response_max.max(*longest);
         });

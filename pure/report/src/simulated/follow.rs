@@ -3,7 +3,7 @@
 
 //! Follows the events: which task runs, which task holds and waits for what, and which jobs are under way.
 
-use taut_sim::{Event, Kind, Sink};
+use taut_sim::{SimEvent, SimEventKind, Sink};
 
 use super::{Begun, Core, Left, Live, Simulated};
 use crate::jobs::Job;
@@ -177,7 +177,7 @@ impl Simulated {
 }
 
 impl Sink for Simulated {
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: SimEvent) {
         let at = event.at.as_ns();
         if self.cut.is_some() {
             return;
@@ -203,36 +203,36 @@ impl Sink for Simulated {
         let task = event.task;
         let Some(&Live { track, .. }) = self.tasks.get(task) else { return };
         match event.kind {
-            Kind::Release { arrival } => self.released(task, event.job, arrival.as_ns(), at),
-            Kind::Drop => {
+            SimEventKind::Release { arrival } => self.released(task, event.job, arrival.as_ns(), at),
+            SimEventKind::Drop => {
                 if self.open {
                     self.tracks.tasks[track].dropped.push((event.job, at));
                 }
             }
-            Kind::Start => {
+            SimEventKind::Start => {
                 if let Some(begun) = self.tasks[task].jobs.front_mut() {
                     begun.job.start = at;
                 }
                 self.runs(task, at);
             }
-            Kind::Resume => self.runs(task, at),
-            Kind::Preempt => self.leaves(task, at, false),
-            Kind::Suspend(resource) => self.suspended(task, resource, at),
-            Kind::Spin(resource) => {
+            SimEventKind::Resume => self.runs(task, at),
+            SimEventKind::Preempt => self.leaves(task, at, false),
+            SimEventKind::Suspend(resource) => self.suspended(task, resource, at),
+            SimEventKind::Spin(resource) => {
                 let name = format!("spins for {}", self.resource(resource));
                 self.section(task, at, Some(name));
             }
-            Kind::Locked(resource) => self.locked(task, event.job, resource, at),
-            Kind::Unlock(resource) => {
+            SimEventKind::Locked(resource) => self.locked(task, event.job, resource, at),
+            SimEventKind::Unlock(resource) => {
                 self.section(task, at, None);
                 self.holds(resource, at, None);
             }
-            Kind::Complete { .. } | Kind::Kill => {
+            SimEventKind::Complete { .. } | SimEventKind::Kill => {
                 self.leaves(task, at, true);
                 self.complete(task, at);
             }
             // The completion shows it, or nothing changes by it.
-            Kind::Miss | Kind::Exhausted => {}
+            SimEventKind::Miss | SimEventKind::Exhausted => {}
         }
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use taut_model::{ArrivalPattern, Body, Resource, SchedulingPolicy, Segment, SetTask};
-use taut_sim::flow::{Channel, Delivery, Flows, Full, Queue};
-use taut_sim::{Event, GlobalRule, LocalRule, Outcome, Rules, Scenario, Simulation};
+use taut_sim::flow::{Delivery, FlowChannel, Flows, OnFull, Queue};
+use taut_sim::{GlobalRule, LocalRule, Outcome, Rules, Scenario, SimEvent, Simulation};
 
 use super::*;
 use crate::decoded::{cpu_tracks, entries, lines, tracks};
@@ -137,10 +137,10 @@ fn a_recorded_run_has_the_same_tracks() {
     let set = cochlear();
     let scenario = Scenario::worst(Duration::from_ms(160));
     let (mut simulated, outcome) = shown(&set, GlobalRule::Msrp, &scenario, &all(&[]));
-    let queue = |writer, reader| Channel {
+    let queue = |writer, reader| FlowChannel {
         writer,
         readers: vec![reader],
-        delivery: Delivery::Queue(Queue { capacity: 2, sends: 1, takes: 2, full: Full::Refuse }),
+        delivery: Delivery::Queue(Queue { capacity: 2, sends: 1, takes: 2, full: OnFull::Refuse }),
     };
     let mut flows = Flows::new(&set, vec![queue(0, 1), queue(1, 2)]).unwrap();
     let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Msrp)).unwrap();
@@ -318,19 +318,19 @@ fn with(task: &taut_plan::TaskPlan, of: &SetTask) -> taut_plan::TaskPlan {
 }
 
 /// The record that an executor would have written for the event.
-fn as_recorded(event: Event, resource_waits: bool) -> Option<taut_event::Record> {
+fn as_recorded(event: SimEvent, resource_waits: bool) -> Option<taut_event::Record> {
     use taut_event::Kind;
     let (kind, value) = match event.kind {
-        taut_sim::Kind::Release { .. } => (Kind::Release, 0),
-        taut_sim::Kind::Start => (Kind::Start, 0),
-        taut_sim::Kind::Preempt => (Kind::Preempt, 0),
-        taut_sim::Kind::Resume => (Kind::Resume, 0),
-        taut_sim::Kind::Suspend(resource) => (Kind::Suspend, resource),
-        taut_sim::Kind::Spin(resource) => (Kind::Spin, resource),
-        taut_sim::Kind::Locked(resource) if resource_waits => (Kind::Granted, resource),
-        taut_sim::Kind::Locked(resource) => (Kind::Locked, resource),
-        taut_sim::Kind::Unlock(resource) => (Kind::Unlock, resource),
-        taut_sim::Kind::Complete { .. } => (Kind::Complete, 0),
+        taut_sim::SimEventKind::Release { .. } => (Kind::Release, 0),
+        taut_sim::SimEventKind::Start => (Kind::Start, 0),
+        taut_sim::SimEventKind::Preempt => (Kind::Preempt, 0),
+        taut_sim::SimEventKind::Resume => (Kind::Resume, 0),
+        taut_sim::SimEventKind::Suspend(resource) => (Kind::Suspend, resource),
+        taut_sim::SimEventKind::Spin(resource) => (Kind::Spin, resource),
+        taut_sim::SimEventKind::Locked(resource) if resource_waits => (Kind::Granted, resource),
+        taut_sim::SimEventKind::Locked(resource) => (Kind::Locked, resource),
+        taut_sim::SimEventKind::Unlock(resource) => (Kind::Unlock, resource),
+        taut_sim::SimEventKind::Complete { .. } => (Kind::Complete, 0),
         _ => return None,
     };
     let (subject, value) = (u16::try_from(event.task).unwrap(), value as u64);
@@ -349,13 +349,14 @@ fn what_a_dispatcher_records_is_shown_alike() {
         let simulated = shown.into_perfetto();
         let mut records = Vec::new();
         let mut suspended = BTreeSet::new();
-        let mut note = |event: Event| {
-            if let taut_sim::Kind::Suspend(resource) = event.kind
+        let mut note = |event: SimEvent| {
+            if let taut_sim::SimEventKind::Suspend(resource) = event.kind
                 && !set.is_local(resource)
             {
                 suspended.insert(event.task);
             }
-            let granted = matches!(event.kind, taut_sim::Kind::Locked(_)) && suspended.remove(&event.task);
+            let granted =
+                matches!(event.kind, taut_sim::SimEventKind::Locked(_)) && suspended.remove(&event.task);
             records.extend(as_recorded(event, granted));
             if granted {
                 // The thread that waited records the lock once more.
@@ -396,12 +397,12 @@ fn a_run_of_two_cores_in_the_viewer() {
     let plan = dispatched(&set);
     let mut records = Vec::new();
     let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Msrp)).unwrap();
-    let mut note = |event: Event| {
+    let mut note = |event: SimEvent| {
         // A switch takes 100 us, in which no task runs.
-        let late = matches!(event.kind, taut_sim::Kind::Start | taut_sim::Kind::Resume);
+        let late = matches!(event.kind, taut_sim::SimEventKind::Start | taut_sim::SimEventKind::Resume);
         let at = event.at.checked_add(Duration::from_us(if late { 100 } else { 0 })).unwrap();
         let cpu = set.tasks()[event.task].core as u8;
-        let recorded = as_recorded(Event { at, ..event }, false);
+        let recorded = as_recorded(SimEvent { at, ..event }, false);
         records.extend(recorded.map(|record| taut_event::Record { cpu, ..record }));
     };
     simulation.run(&Scenario::worst(Duration::from_ms(20)), &mut note).unwrap();

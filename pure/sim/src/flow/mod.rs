@@ -32,16 +32,16 @@ use taut_model::TaskSet;
 use taut_time::Duration;
 
 pub use path::{Measured, Path};
-pub use queue::{Fill, Full, Queue};
-pub use reads::{Got, Read};
-pub use reference::{Agreement, Difference};
+pub use queue::{Fill, OnFull, Queue};
+pub use reads::{Got, JobRead};
+pub use reference::{Agreement, ReadDifference};
 
-use crate::{Fault, Outcome, Scenario, Simulation, Sink};
+use crate::{Outcome, RulesFault, Scenario, Simulation, Sink};
 use record::{Job, Record};
 
 /// A channel that one task writes and others read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Channel {
+pub struct FlowChannel {
     /// The task that writes, in every job: a position in the set.
     pub writer: usize,
     /// The tasks that read, in every job, each listed once. A queue has one.
@@ -121,7 +121,7 @@ pub enum FlowFault {
     /// The run may have more jobs than [`JOBS_MAX`], the most that are recorded.
     TooManyJobs,
     /// The simulation cannot run the set.
-    Run(Fault),
+    Run(RulesFault),
 }
 
 /// The most jobs of all tasks in a recorded run.
@@ -155,7 +155,7 @@ impl core::error::Error for FlowFault {}
 #[derive(Clone, Debug)]
 pub struct Flows {
     tasks: Vec<Task>,
-    channels: Vec<Channel>,
+    channels: Vec<FlowChannel>,
     /// The tasks in an order in which each comes after the tasks whose values of the same instant it reads.
     order: Vec<usize>,
     record: Record,
@@ -173,7 +173,7 @@ impl Flows {
     ///
     /// # Errors
     /// The reason why they do not fit.
-    pub fn new(set: &TaskSet, channels: Vec<Channel>) -> Result<Self, FlowFault> {
+    pub fn new(set: &TaskSet, channels: Vec<FlowChannel>) -> Result<Self, FlowFault> {
         let count = set.tasks().len();
         for (channel, of) in channels.iter().enumerate() {
             if of.writer >= count || of.readers.iter().any(|reader| *reader >= count) {
@@ -202,7 +202,7 @@ impl Flows {
     }
 
     /// The channels.
-    pub fn channels(&self) -> &[Channel] {
+    pub fn channels(&self) -> &[FlowChannel] {
         &self.channels
     }
 
@@ -225,7 +225,7 @@ impl Flows {
     }
 
     /// What each started job of a reader has read, in order; none if there is no such channel or reader.
-    pub fn reads(&self, channel: usize, reader: usize) -> Option<Vec<Read>> {
+    pub fn reads(&self, channel: usize, reader: usize) -> Option<Vec<JobRead>> {
         let of = self.channels.get(channel).filter(|of| of.readers.contains(&reader))?;
         let (from, to) = (self.jobs(of.writer), self.jobs(reader));
         let mut found = Vec::with_capacity(to.len());
@@ -236,7 +236,7 @@ impl Flows {
             |_| true,
             |at, got| {
                 let got = got.map(|position| from[position].number);
-                found.push(Read { job: to[at].number, got });
+                found.push(JobRead { job: to[at].number, got });
             },
         );
         Some(found)

@@ -19,12 +19,12 @@ pub struct Queue {
     /// Values taken per job at most.
     pub takes: u32,
     /// What happens to a value that finds no room.
-    pub full: Full,
+    pub full: OnFull,
 }
 
 /// What happens when there is no room for a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Full {
+pub enum OnFull {
     /// The new value is lost.
     Refuse,
     /// The oldest value is lost.
@@ -75,8 +75,8 @@ pub(super) fn run(
                 let is_full = waiting.len() == queue.capacity;
                 fill.lost += u64::from(is_full);
                 match queue.full {
-                    Full::Refuse if is_full => continue,
-                    Full::Replace if is_full => _ = waiting.pop_front(),
+                    OnFull::Refuse if is_full => continue,
+                    OnFull::Replace if is_full => _ = waiting.pop_front(),
                     _ => {}
                 }
                 waiting.push_back(sent);

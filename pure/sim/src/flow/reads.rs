@@ -6,13 +6,13 @@
 use taut_time::Duration;
 
 use super::record::{Job, Passed};
-use super::{Channel, Delivery, Flows, SamplingPoint, Until, queue};
+use super::{Delivery, FlowChannel, Flows, SamplingPoint, Until, queue};
 use crate::calendar::NEVER;
 
 /// What a job has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Read {
-    /// The reader's job, numbered as in [`crate::Event::job`].
+pub struct JobRead {
+    /// The reader's job, numbered as in [`crate::SimEvent::job`].
     pub job: u64,
     /// What it got, with the writer's jobs numbered in the same way.
     pub got: Got<u64>,
@@ -55,7 +55,7 @@ impl<J> Got<J> {
 /// leaves a state unchanged.
 pub(super) fn each(
     flows: &Flows,
-    channel: &Channel,
+    channel: &FlowChannel,
     reader: usize,
     wrote: impl Fn(usize) -> bool,
     found: impl FnMut(usize, Got<usize>),

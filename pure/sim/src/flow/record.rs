@@ -5,7 +5,7 @@
 
 use super::{FlowFault, JOBS_MAX, Task};
 use crate::calendar::NEVER;
-use crate::{Event, Kind, Scenario, Sink};
+use crate::{Scenario, SimEvent, SimEventKind, Sink};
 
 /// A released job. An instant that did not come is [`NEVER`]. From job to job each instant only grows.
 #[derive(Clone, Copy, Debug)]
@@ -63,11 +63,11 @@ impl Record {
         Ok(())
     }
 
-    fn note(&mut self, event: Event) {
+    fn note(&mut self, event: SimEvent) {
         let own = &mut self.tasks[event.task];
         let now = event.at.as_ns();
         match event.kind {
-            Kind::Release { arrival } => {
+            SimEventKind::Release { arrival } => {
                 debug_assert!(own.jobs.len() < own.jobs.capacity(), "memory was taken for all");
                 own.jobs.push(Job {
                     number: event.job,
@@ -78,11 +78,11 @@ impl Record {
                 });
             }
             // Jobs of a task start and complete in order.
-            Kind::Start => {
+            SimEventKind::Start => {
                 own.jobs[own.started].start = now;
                 own.started += 1;
             }
-            Kind::Complete { .. } => {
+            SimEventKind::Complete { .. } => {
                 own.jobs[own.completed].complete = now;
                 own.completed += 1;
             }
@@ -98,7 +98,7 @@ pub(super) struct Both<'a, S> {
 }
 
 impl<S: Sink> Sink for Both<'_, S> {
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: SimEvent) {
         self.record.note(event);
         self.sink.event(event);
     }

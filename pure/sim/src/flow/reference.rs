@@ -9,7 +9,7 @@
 //! instant at which the writer is due, the delay outputs the writer's previous value, and keeps it until the writer
 //! is due again. The interpreter below knows nothing about buffers or about when jobs run.
 
-use super::{Channel, Flows, Got, Read, Task, is_above, reads};
+use super::{FlowChannel, Flows, Got, JobRead, Task, is_above, reads};
 use crate::calendar::NEVER;
 
 /// The reads of a run, compared with those of the model.
@@ -20,7 +20,7 @@ pub struct Agreement {
     /// Reads of the same value as in the model.
     pub same: u64,
     /// The first read of another value.
-    pub first: Option<Difference>,
+    pub first: Option<ReadDifference>,
 }
 
 impl Agreement {
@@ -32,9 +32,9 @@ impl Agreement {
 
 /// A read of another value than the model's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct ReadDifference {
     /// The read of the run.
-    pub read: Read,
+    pub read: JobRead,
     /// The writer's job whose value the model reads; none for the initial value.
     pub expected: Option<u64>,
 }
@@ -58,8 +58,8 @@ impl Flows {
                     agreement.same += 1;
                 } else if agreement.first.is_none() {
                     let number = |position: usize| from[position].number;
-                    let read = Read { job: to[at].number, got: got.map(number) };
-                    agreement.first = Some(Difference { read, expected: expected[at].map(number) });
+                    let read = JobRead { job: to[at].number, got: got.map(number) };
+                    agreement.first = Some(ReadDifference { read, expected: expected[at].map(number) });
                 }
             },
         );
@@ -101,9 +101,9 @@ impl Flows {
 }
 
 /// The tasks in an order of their direct dependencies; none if these form a loop.
-pub(super) fn order(tasks: &[Task], channels: &[Channel]) -> Option<Vec<usize>> {
+pub(super) fn order(tasks: &[Task], channels: &[FlowChannel]) -> Option<Vec<usize>> {
     let edges = || {
-        let of = |channel: &Channel| {
+        let of = |channel: &FlowChannel| {
             let writer = channel.writer;
             channel.readers.clone().into_iter().map(move |reader| (writer, reader))
         };

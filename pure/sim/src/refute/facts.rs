@@ -8,7 +8,7 @@ use taut_time::Duration;
 
 use crate::program::{self, Guard};
 use crate::random::Random;
-use crate::{LocalRule, Place, Rules, Scenario};
+use crate::{LocalRule, Rules, Scenario, SectionPosition};
 
 /// The most arrivals of a task in a search.
 const ARRIVALS_MAX: usize = 4096;
@@ -150,12 +150,12 @@ impl Facts {
     }
 
     /// Places for a task's sections, by one of the patterns that have turned out to matter.
-    pub(super) fn places(&self, task: usize, way: Way, random: &mut Random) -> Vec<Place> {
+    pub(super) fn places(&self, task: usize, way: Way, random: &mut Random) -> Vec<SectionPosition> {
         let fact = &self.tasks[task];
         let mut places: Vec<_> = fact
             .open
             .iter()
-            .map(|(resource, _)| Place { resource: *resource, before: Duration::ZERO })
+            .map(|(resource, _)| SectionPosition { resource: *resource, before: Duration::ZERO })
             .collect();
         let Some(last) = places.len().checked_sub(1) else { return places };
         if random.up_to(1) == 0 {
@@ -274,7 +274,10 @@ impl Facts {
         for (at, fact) in self.tasks.iter().enumerate() {
             scenario.exactly.push((at, Vec::new()));
             scenario.delays.push((at, Vec::new()));
-            let place = |(resource, _): &(usize, u64)| Place { resource: *resource, before: Duration::ZERO };
+            let place = |(resource, _): &(usize, u64)| SectionPosition {
+                resource: *resource,
+                before: Duration::ZERO,
+            };
             scenario.placed.push((at, fact.open.iter().map(place).collect()));
             if matches!(fact.arrivals, ArrivalPattern::Phased(_)) {
                 self.dense(at, 0, &mut scenario);

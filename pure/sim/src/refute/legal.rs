@@ -4,7 +4,7 @@
 use taut_model::{ArrivalPattern, Body, TaskSet};
 use taut_time::Duration;
 
-use crate::{Place, Scenario};
+use crate::{Scenario, SectionPosition};
 
 /// Whether the set allows the exact times and places of a scenario: [`Simulation::run`] leaves this check to its
 /// caller. For tasks without exact times the scenario's other fields always give legal ones.
@@ -26,7 +26,8 @@ pub fn is_legal(set: &TaskSet, scenario: &Scenario) -> bool {
     let delays = |(at, delays): &(usize, Vec<Duration>)| {
         task(*at).is_some_and(|task| delays.iter().all(|delay| *delay <= task.jitter))
     };
-    let places = |(at, places): &(usize, Vec<Place>)| task(*at).is_some_and(|task| fits(&task.body, places));
+    let places =
+        |(at, places): &(usize, Vec<SectionPosition>)| task(*at).is_some_and(|task| fits(&task.body, places));
     scenario.exactly.iter().all(arrivals)
         && scenario.delays.iter().all(delays)
         && scenario.placed.iter().all(places)
@@ -36,7 +37,7 @@ fn apart(times: &[Duration], may_be: impl Fn(Duration) -> bool) -> bool {
     times.windows(2).all(|pair| pair[1].checked_sub(pair[0]).is_some_and(&may_be))
 }
 
-fn fits(body: &Body, places: &[Place]) -> bool {
+fn fits(body: &Body, places: &[SectionPosition]) -> bool {
     let Body::Anywhere { cost, requests } = body else { return places.is_empty() };
     let of_resource = |resource| {
         let counts = requests.iter().filter(|request| request.resource == resource);
@@ -47,7 +48,7 @@ fn fits(body: &Body, places: &[Place]) -> bool {
     });
     let all = sections
         .and_then(|sections| places.iter().try_fold(sections, |sum, place| sum.checked_add(place.before)));
-    let asked = |place: &Place| {
+    let asked = |place: &SectionPosition| {
         let times = places.iter().filter(|other| other.resource == place.resource).count() as u64;
         times <= of_resource(place.resource)
     };

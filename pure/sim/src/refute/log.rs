@@ -3,7 +3,7 @@
 
 //! What the search notes of a run.
 
-use crate::{Event, Kind, Sink};
+use crate::{SimEvent, SimEventKind, Sink};
 
 /// The most checkpoints of a run.
 const MARKS_MAX: usize = 1 << 14;
@@ -38,23 +38,27 @@ impl Log {
 }
 
 impl Sink for Log {
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: SimEvent) {
         let (at, task) = (event.at.as_ns(), event.task);
         let asks = match event.kind {
-            Kind::Suspend(resource) | Kind::Spin(resource) => {
+            SimEventKind::Suspend(resource) | SimEventKind::Spin(resource) => {
                 self.waits[task] = true;
                 Some(resource)
             }
-            Kind::Locked(_) if core::mem::take(&mut self.waits[task]) => return,
-            Kind::Locked(resource) => Some(resource),
-            Kind::Complete { response } => {
+            SimEventKind::Locked(_) if core::mem::take(&mut self.waits[task]) => return,
+            SimEventKind::Locked(resource) => Some(resource),
+            SimEventKind::Complete { response } => {
                 if task == self.focus && response.as_ns() > self.end - self.arrival {
                     (self.arrival, self.end) = (at - response.as_ns(), at);
                 }
                 None
             }
-            Kind::Start | Kind::Resume | Kind::Preempt | Kind::Kill => None,
-            Kind::Release { .. } | Kind::Drop | Kind::Unlock(_) | Kind::Exhausted | Kind::Miss => return,
+            SimEventKind::Start | SimEventKind::Resume | SimEventKind::Preempt | SimEventKind::Kill => None,
+            SimEventKind::Release { .. }
+            | SimEventKind::Drop
+            | SimEventKind::Unlock(_)
+            | SimEventKind::Exhausted
+            | SimEventKind::Miss => return,
         };
         if self.marks.len() < MARKS_MAX {
             self.marks.push(Checkpoint { at, task, asks });

@@ -27,7 +27,7 @@ use taut_model::TaskSet;
 use taut_time::Duration;
 
 use crate::random::Random;
-use crate::{End, Fault, Rules, Scenario, Simulation};
+use crate::{Rules, RulesFault, RunEnd, Scenario, Simulation};
 pub use legal::is_legal;
 
 use facts::Facts;
@@ -78,7 +78,7 @@ impl Best {
 
 /// How far a search is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct HuntProgress {
     /// Runs so far.
     pub runs: u64,
     /// The events that these runs took from their calendars.
@@ -88,7 +88,7 @@ pub struct Progress {
     /// At most one witness per task, in the order in which they were found.
     pub witnesses: Vec<Witness>,
     /// A run that ended as no run should: jobs waited for each other, or a rule failed.
-    pub stuck: Option<(End, Scenario)>,
+    pub stuck: Option<(RunEnd, Scenario)>,
 }
 
 /// A search. The caller decides when the search ends: a search has no clock.
@@ -123,7 +123,7 @@ pub struct Hunt {
     facts: Facts,
     simulation: Simulation,
     random: Random,
-    progress: Progress,
+    progress: HuntProgress,
     /// The ends of rounds against some tasks, the oldest first.
     best: Vec<(usize, Duration, Scenario)>,
     round: Option<Round>,
@@ -139,7 +139,12 @@ impl Hunt {
     /// # Errors
     /// The reason why set and rules do not fit, as [`Simulation::new`]; `Overflow` if a period or claim is longer
     /// than 2⁵⁸ ns.
-    pub fn new(set: &TaskSet, rules: &Rules, claims: &[Option<Duration>], seed: u64) -> Result<Self, Fault> {
+    pub fn new(
+        set: &TaskSet,
+        rules: &Rules,
+        claims: &[Option<Duration>],
+        seed: u64,
+    ) -> Result<Self, RulesFault> {
         let simulation = Simulation::new(set, rules)?;
         let facts = Facts::of(set, rules);
         let claim = |at: usize| claims.get(at).copied().flatten();
@@ -149,7 +154,7 @@ impl Hunt {
             task.period.as_ns().max(task.jitter.as_ns()).max(claim).max(set.cost(at).as_ns())
         });
         if times.max().is_some_and(|time| time > long) {
-            return Err(Fault::Overflow);
+            return Err(RulesFault::Overflow);
         }
         let count = set.tasks().len();
         let tasks = (0..count).map(|at| Best { claimed: claim(at), reached: Duration::ZERO }).collect();
@@ -159,7 +164,7 @@ impl Hunt {
             facts,
             simulation,
             random: Random::new(seed),
-            progress: Progress { runs: 0, events: 0, tasks, witnesses: Vec::new(), stuck: None },
+            progress: HuntProgress { runs: 0, events: 0, tasks, witnesses: Vec::new(), stuck: None },
             best: Vec::new(),
             round: None,
             log: Log::default(),
@@ -167,13 +172,13 @@ impl Hunt {
     }
 
     /// How far the search is.
-    pub fn progress(&self) -> &Progress {
+    pub fn progress(&self) -> &HuntProgress {
         &self.progress
     }
 
     /// Continues for some runs: a few milliseconds for most sets, some hundred milliseconds where it finds a witness.
     /// Has no effect once every claim is exceeded.
-    pub fn step(&mut self) -> &Progress {
+    pub fn step(&mut self) -> &HuntProgress {
         let (runs, events) = (self.progress.runs + STEP_RUNS, self.progress.events + STEP_EVENTS);
         while self.progress.runs < runs && self.progress.events < events {
             let Some(mut round) = self.round.take().or_else(|| self.start()) else { break };
@@ -229,7 +234,7 @@ impl Hunt {
         self.progress.runs += 1;
         let Ok(outcome) = self.simulation.run(&self.trial, &mut self.log) else { return Duration::ZERO };
         self.progress.events += outcome.events.max(1);
-        if !matches!(outcome.end, End::Complete | End::Steps) {
+        if !matches!(outcome.end, RunEnd::Complete | RunEnd::Steps) {
             self.progress.stuck.get_or_insert_with(|| (outcome.end, self.trial.clone()));
             return Duration::ZERO;
         }

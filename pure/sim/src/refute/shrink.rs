@@ -7,7 +7,7 @@ use taut_model::{ArrivalPattern, SetTask, TaskSet};
 use taut_time::{Duration, Instant};
 
 use super::{Witness, is_legal};
-use crate::{Event, Execution, Kind, Scenario, Simulation};
+use crate::{Execution, Scenario, SimEvent, SimEventKind, Simulation};
 
 /// The most runs for one witness.
 const RUNS_MAX: u64 = 4000;
@@ -133,8 +133,8 @@ impl Shrink<'_> {
 
     fn exceeds(&mut self, scenario: &Scenario) -> Option<Worst> {
         let (task, mut worst) = (self.task, None::<Worst>);
-        let mut sink = |event: Event| {
-            if let Kind::Complete { response } = event.kind
+        let mut sink = |event: SimEvent| {
+            if let SimEventKind::Complete { response } = event.kind
                 && event.task == task
                 && worst.is_none_or(|(_, longest, _)| response > longest)
             {

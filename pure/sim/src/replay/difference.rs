@@ -4,7 +4,7 @@
 use taut_event::{Event as Recorded, Record};
 use taut_time::Instant;
 
-use crate::{End, Event, Kind};
+use crate::{RunEnd, SimEvent, SimEventKind};
 
 /// The first record that the simulator does not produce.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,16 +16,16 @@ pub struct Difference {
     /// The record, with its position among those given.
     pub recorded: (usize, Record),
     /// The simulated event in its place; none if the running jobs just continue.
-    pub simulated: Option<Event>,
-    /// Why a rule refused the record, if one did: [`End::Broken`] means that a job would use a resource beside its
+    pub simulated: Option<SimEvent>,
+    /// Why a rule refused the record, if one did: [`RunEnd::Broken`] means that a job would use a resource beside its
     /// holder.
-    pub refused: Option<End>,
+    pub refused: Option<RunEnd>,
     /// The equal records of that core before the difference, the last at the end, with their simulated events.
-    pub before: Vec<(Record, Event)>,
+    pub before: Vec<(Record, SimEvent)>,
     /// The records of that core after the difference.
     pub recorded_after: Vec<Record>,
     /// The other simulated events of that core at that instant.
-    pub simulated_after: Vec<Event>,
+    pub simulated_after: Vec<SimEvent>,
     /// Per core, the state of its jobs in the simulation.
     pub cores: Vec<CoreState>,
     /// Per resource, its holder in the simulation: task and job.
@@ -107,22 +107,22 @@ impl Names<'_> {
     }
 
     /// A simulated event in the same words.
-    pub fn event(&self, event: &Event) -> String {
+    pub fn event(&self, event: &SimEvent) -> String {
         let job = self.job((event.task, event.job));
         match event.kind {
-            Kind::Release { .. } => format!("{job} is released"),
-            Kind::Drop => format!("{job} is dropped"),
-            Kind::Start => format!("{job} starts"),
-            Kind::Preempt => format!("{job} is preempted"),
-            Kind::Resume => format!("{job} resumes"),
-            Kind::Suspend(resource) => format!("{job} waits for {}", self.resource(resource)),
-            Kind::Spin(resource) => format!("{job} spins for {}", self.resource(resource)),
-            Kind::Locked(resource) => format!("{job} holds {}", self.resource(resource)),
-            Kind::Unlock(resource) => format!("{job} gives back {}", self.resource(resource)),
-            Kind::Complete { .. } => format!("{job} is complete"),
-            Kind::Exhausted => format!("{job} has used up its budget"),
-            Kind::Kill => format!("{job} is ended"),
-            Kind::Miss => format!("{job} is late"),
+            SimEventKind::Release { .. } => format!("{job} is released"),
+            SimEventKind::Drop => format!("{job} is dropped"),
+            SimEventKind::Start => format!("{job} starts"),
+            SimEventKind::Preempt => format!("{job} is preempted"),
+            SimEventKind::Resume => format!("{job} resumes"),
+            SimEventKind::Suspend(resource) => format!("{job} waits for {}", self.resource(resource)),
+            SimEventKind::Spin(resource) => format!("{job} spins for {}", self.resource(resource)),
+            SimEventKind::Locked(resource) => format!("{job} holds {}", self.resource(resource)),
+            SimEventKind::Unlock(resource) => format!("{job} gives back {}", self.resource(resource)),
+            SimEventKind::Complete { .. } => format!("{job} is complete"),
+            SimEventKind::Exhausted => format!("{job} has used up its budget"),
+            SimEventKind::Kill => format!("{job} is ended"),
+            SimEventKind::Miss => format!("{job} is late"),
         }
     }
 
@@ -140,7 +140,7 @@ impl Difference {
     /// The simulated event in place of the record, in words.
     pub fn instead(&self, names: &Names<'_>) -> String {
         match (&self.simulated, self.refused) {
-            (_, Some(End::Broken { task, resource })) => {
+            (_, Some(RunEnd::Broken { task, resource })) => {
                 let holder = self.held.get(resource).copied().flatten();
                 let holder = holder.map_or_else(|| "another job".to_owned(), |holder| names.job(holder));
                 let (task, resource) =

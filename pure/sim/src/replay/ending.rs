@@ -7,15 +7,21 @@ use taut_event::Record;
 
 use super::log::{Item, What};
 use super::replayer::{Halt, Replayer, stop};
-use super::{CoreState, Difference, Stop, Why};
+use super::{CoreState, Difference, EarlyEnd, Stop};
 use crate::run::CoreStatus;
-use crate::{End, Sink};
+use crate::{RunEnd, Sink};
 
 /// How many records are shown after a difference.
 const AFTER: usize = 3;
 
 impl<S: Sink> Replayer<'_, S> {
-    pub(super) fn differs(&self, core: usize, item: Item, refused: Option<End>, records: &[Record]) -> Halt {
+    pub(super) fn differs(
+        &self,
+        core: usize,
+        item: Item,
+        refused: Option<RunEnd>,
+        records: &[Record],
+    ) -> Halt {
         let cursor = &self.cursors[core];
         let record = |item: &Item| records.get(item.record).copied();
         let after = self.log.items[core].iter().skip(cursor.next + 1).take(AFTER);
@@ -23,7 +29,9 @@ impl<S: Sink> Replayer<'_, S> {
             let CoreStatus { runs, ready, waits } = self.simulation.status(core);
             CoreState { runs, ready, waits }
         };
-        let Some(recorded) = record(&item) else { return Halt::Stops(core, stop(item, Why::NoBeginning)) };
+        let Some(recorded) = record(&item) else {
+            return Halt::Stops(core, stop(item, EarlyEnd::NoBeginning));
+        };
         Halt::Differs(Box::new(Difference {
             core,
             index: cursor.found.events,
@@ -46,7 +54,7 @@ impl<S: Sink> Replayer<'_, S> {
         let (record, at) = (found.recorded.0, found.recorded.1.at);
         let lost = |core: &usize| {
             self.log.items[*core][self.cursors[*core].next..].iter().find_map(|item| match item.what {
-                What::End(why @ Why::Lost(_)) => Some(why),
+                What::End(why @ EarlyEnd::Lost(_)) => Some(why),
                 _ => None,
             })
         };
@@ -54,7 +62,7 @@ impl<S: Sink> Replayer<'_, S> {
         let silent = |core: &usize| self.log.silent[*core] && self.cursors[*core].found.dispatched;
         cores.clone().find_map(|core| Some(stop(core, lost(&core)?))).or_else(|| {
             let core = cores.find(silent)?;
-            Some(stop(core, Why::NoLocks))
+            Some(stop(core, EarlyEnd::NoLocks))
         })
     }
 
@@ -67,7 +75,7 @@ impl<S: Sink> Replayer<'_, S> {
             }
             cursor.expected.clear();
             cursor.undecided = None;
-            let why = if other == core { stop.why } else { Why::With(core) };
+            let why = if other == core { stop.why } else { EarlyEnd::With(core) };
             // A core that has been compared to its end is not stopped.
             if other == core || self.log.items[other].get(cursor.next).is_some() {
                 cursor.found.stop = Some(Stop { why, ..stop });

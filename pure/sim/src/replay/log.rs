@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 
 use taut_model::TaskSet;
 
-use super::Why;
-use crate::Fault;
+use super::EarlyEnd;
+use crate::RulesFault;
 
 /// Records that cannot be true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed {
+pub struct MalformedLog {
     /// The record: a position among those given; none if the flaw is not in a record.
     pub record: Option<usize>,
     /// The flaw.
@@ -34,10 +34,10 @@ pub enum Flaw {
     /// A time later than any clock: 2⁶² ns or more.
     Time,
     /// The set cannot be run under the rules.
-    Rules(Fault),
+    Rules(RulesFault),
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for MalformedLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(record) = self.record {
             write!(f, "record {record}: ")?;
@@ -61,7 +61,7 @@ impl fmt::Display for Flaw {
     }
 }
 
-impl core::error::Error for Malformed {}
+impl core::error::Error for MalformedLog {}
 
 /// A record, assigned to a core.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +112,7 @@ pub(super) enum What {
     Looked,
     /// Adds nothing to earlier records.
     Nothing,
-    End(Why),
+    End(EarlyEnd),
 }
 
 impl Item {

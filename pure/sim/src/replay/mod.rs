@@ -63,10 +63,10 @@ use taut_event::Record;
 use taut_model::TaskSet;
 use taut_time::{Duration, Instant};
 
-use crate::{Event, Limit, Rules, Served, Sink};
+use crate::{Limit, RecordedServer, Rules, SimEvent, Sink};
 
 pub use difference::{CoreState, Difference, Names};
-pub use log::{Flaw, Malformed};
+pub use log::{Flaw, MalformedLog};
 
 #[cfg(doc)]
 use crate::Simulation;
@@ -80,7 +80,7 @@ pub struct Replay<'a> {
     patience: Duration,
     overlap: Duration,
     limits: &'a [(usize, Limit)],
-    servers: &'a [Served],
+    servers: &'a [RecordedServer],
     dispatched: &'a [usize],
 }
 
@@ -92,7 +92,7 @@ pub struct Replayed {
     /// The result of each core of the set.
     pub cores: Vec<CoreReplay>,
     /// Simulated events that were not recorded before the recording ended, by core.
-    pub pending: Vec<Event>,
+    pub pending: Vec<SimEvent>,
     /// Requests and unlocks that the replay took in the order of the holders, because their instants were too close.
     pub reordered: u64,
 }
@@ -123,12 +123,12 @@ pub struct Stop {
     /// The record: a position among those given.
     pub record: usize,
     /// The reason.
-    pub why: Why,
+    pub why: EarlyEnd,
 }
 
 /// Why the comparison of a core ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum EarlyEnd {
     /// So many records were lost.
     Lost(u64),
     /// The core's jobs may lock, no lock was recorded, and the core decided otherwise than it would without locks.
@@ -185,7 +185,7 @@ impl<'a> Replay<'a> {
 
     /// The servers; the subject of a server's record is its position here.
     #[must_use]
-    pub fn servers(self, servers: &'a [Served]) -> Self {
+    pub fn servers(self, servers: &'a [RecordedServer]) -> Self {
         Self { servers, ..self }
     }
 
@@ -201,9 +201,9 @@ impl<'a> Replay<'a> {
     /// other kinds are ignored.
     ///
     /// # Errors
-    /// [`Malformed`] if something that the records say about tasks or resources cannot be true; a difference is not an
-    /// error.
-    pub fn of(set: &TaskSet, rules: &Rules, records: &[Record]) -> Result<Replayed, Malformed> {
+    /// [`MalformedLog`] if something that the records say about tasks or resources cannot be true; a difference is not
+    /// an error.
+    pub fn of(set: &TaskSet, rules: &Rules, records: &[Record]) -> Result<Replayed, MalformedLog> {
         Replay::new(set, rules).run(records, &mut ())
     }
 
@@ -212,7 +212,7 @@ impl<'a> Replay<'a> {
     ///
     /// # Errors
     /// As [`Replay::of`].
-    pub fn run(&self, records: &[Record], sink: &mut impl Sink) -> Result<Replayed, Malformed> {
+    pub fn run(&self, records: &[Record], sink: &mut impl Sink) -> Result<Replayed, MalformedLog> {
         replayer::play(self, records, sink)
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use taut_model::TaskSet;
 
-use super::Why;
+use super::EarlyEnd;
 use super::log::{Item, Log, What};
 use crate::program::Guard;
 
@@ -101,7 +101,7 @@ impl Log {
             self.before[core] = (cut - changes.len()) as u64;
             self.items[core].splice(..0, changes);
             if all {
-                self.items[core].push(Item { what: What::End(Why::NoBeginning), ..last });
+                self.items[core].push(Item { what: What::End(EarlyEnd::NoBeginning), ..last });
             }
         }
     }

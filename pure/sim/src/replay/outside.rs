@@ -5,11 +5,11 @@
 
 use taut_time::Duration;
 
-use super::Why;
+use super::EarlyEnd;
 use super::log::{Item, What};
 use super::replayer::{CoreCursor, Replayer, Reservation};
 use crate::run::Act;
-use crate::{End, Event, Kind, LocalRule, Simulation, Sink};
+use crate::{LocalRule, RunEnd, SimEvent, SimEventKind, Simulation, Sink};
 
 /// Receives the simulated events of a core.
 struct EventSink<'a, S> {
@@ -17,22 +17,22 @@ struct EventSink<'a, S> {
     held: &'a mut [Option<(usize, u64)>],
     grants: &'a mut [usize],
     /// The first event.
-    first: Option<Kind>,
+    first: Option<SimEventKind>,
     sink: &'a mut S,
 }
 
 impl<S: Sink> Sink for EventSink<'_, S> {
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: SimEvent) {
         self.sink.event(event);
         self.first.get_or_insert(event.kind);
         match event.kind {
             // A miss follows from the `Complete` of its job.
-            Kind::Miss => return,
-            Kind::Locked(resource) => {
+            SimEventKind::Miss => return,
+            SimEventKind::Locked(resource) => {
                 self.held[resource] = Some((event.task, event.job));
                 self.grants[resource] += 1;
             }
-            Kind::Unlock(resource) => self.held[resource] = None,
+            SimEventKind::Unlock(resource) => self.held[resource] = None,
             _ => {}
         }
         self.cursor.expected.push_back(event);
@@ -41,8 +41,8 @@ impl<S: Sink> Sink for EventSink<'_, S> {
 
 /// Why the simulation cannot take a record.
 pub(super) enum Refused {
-    Stop(Why),
-    By(Option<End>),
+    Stop(EarlyEnd),
+    By(Option<RunEnd>),
 }
 
 impl<S: Sink> Replayer<'_, S> {
@@ -60,7 +60,7 @@ impl<S: Sink> Replayer<'_, S> {
             What::Beside { passed, others } => {
                 // The core does not decide before its next item at that instant.
                 let pass = self.simulation.pass_beside(core, (passed, others), at);
-                pass.map(|()| false).map_err(|_| Refused::By(Some(End::Misuse { task })))
+                pass.map(|()| false).map_err(|_| Refused::By(Some(RunEnd::Misuse { task })))
             }
             What::Late(timed) => {
                 if timed {
@@ -200,12 +200,12 @@ impl<S: Sink> Replayer<'_, S> {
         if came { Ok(true) } else { Err(Refused::By(None)) }
     }
 
-    pub(super) fn decide(&mut self, core: usize) -> Result<(), End> {
+    pub(super) fn decide(&mut self, core: usize) -> Result<(), RunEnd> {
         let Some(at) = self.cursors[core].undecided.take() else { return Ok(()) };
         self.listen(core, |run, sink| run.decide(at, core, sink))?;
         for (server, left) in std::mem::take(&mut self.cursors[core].turns) {
             if self.simulation.left(server) != Some(Duration::from_ns(left)) {
-                return Err(End::Misuse { task: server });
+                return Err(RunEnd::Misuse { task: server });
             }
         }
         Ok(())
@@ -216,8 +216,8 @@ impl<S: Sink> Replayer<'_, S> {
         &mut self,
         core: usize,
         at: u64,
-        act: impl FnOnce(&mut Simulation, &mut EventSink<'_, S>) -> Result<(), End>,
-    ) -> Result<Option<Kind>, Refused> {
+        act: impl FnOnce(&mut Simulation, &mut EventSink<'_, S>) -> Result<(), RunEnd>,
+    ) -> Result<Option<SimEventKind>, Refused> {
         self.cursors[core].undecided = Some(at);
         self.listen(core, act).map_err(|end| Refused::By(Some(end)))
     }
@@ -225,8 +225,8 @@ impl<S: Sink> Replayer<'_, S> {
     fn listen(
         &mut self,
         core: usize,
-        act: impl FnOnce(&mut Simulation, &mut EventSink<'_, S>) -> Result<(), End>,
-    ) -> Result<Option<Kind>, End> {
+        act: impl FnOnce(&mut Simulation, &mut EventSink<'_, S>) -> Result<(), RunEnd>,
+    ) -> Result<Option<SimEventKind>, RunEnd> {
         let Self { simulation, cursors, sink, held, grants, .. } = self;
         let mut ear = EventSink { cursor: &mut cursors[core], held, grants, first: None, sink: &mut **sink };
         act(simulation, &mut ear)?;

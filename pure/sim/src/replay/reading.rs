@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use taut_event::{Event, Kind, Record, Undecodable};
 use taut_model::TaskSet;
 
-use super::Why;
-use super::log::{Flaw, Item, Log, Malformed, What};
+use super::EarlyEnd;
+use super::log::{Flaw, Item, Log, MalformedLog, What};
 use super::notes::components;
 use crate::program::Guard;
 use crate::run::END_OF_TIME;
@@ -48,7 +48,7 @@ enum Meaning {
         what: What,
     },
     /// The comparison of all cores ends.
-    OfAllCores(Why),
+    OfAllCores(EarlyEnd),
 }
 
 impl Meaning {
@@ -70,7 +70,7 @@ struct Reader<'a, G, D> {
 }
 
 /// Reads the records of a run.
-pub(super) fn read<G, D>(known: &Known<'_, G, D>, records: &[Record]) -> Result<Log, Malformed>
+pub(super) fn read<G, D>(known: &Known<'_, G, D>, records: &[Record]) -> Result<Log, MalformedLog>
 where
     G: Fn(usize) -> Option<Guard>,
     D: Fn(usize) -> bool,
@@ -79,7 +79,7 @@ where
     let users = (0..set.resources().len()).map(|resource| set.users(resource).collect()).collect();
     let mut reader = Reader { known, users, log: empty(set, known.dispatched) };
     for (at, record) in records.iter().enumerate() {
-        reader.read(at, record).map_err(|flaw| Malformed { record: Some(at), flaw })?;
+        reader.read(at, record).map_err(|flaw| MalformedLog { record: Some(at), flaw })?;
     }
     let mut log = reader.log;
     log.leave_out_other_cores();
@@ -173,7 +173,7 @@ impl<G, D: Fn(usize) -> bool> Reader<'_, G, D> {
             Event::Skip { task, job, .. } => Meaning::of_task(task, job, What::Skip(time)),
             Event::Start { task, job } => Meaning::of_task(task, job, What::Start),
             Event::Complete { task, job, .. } => Meaning::of_task(task, job, What::Complete),
-            Event::Lost { task, records } => Meaning::of_task(task, 0, What::End(Why::Lost(records))),
+            Event::Lost { task, records } => Meaning::of_task(task, 0, What::End(EarlyEnd::Lost(records))),
             Event::Preempt { task, job } => Meaning::of_dispatched(task, job, What::Preempt),
             Event::Resume { task, job } => Meaning::of_dispatched(task, job, What::Resume),
             Event::Locked { task, job, resource } => self.lock(task, job, What::Locked, resource)?,
@@ -190,7 +190,7 @@ impl<G, D: Fn(usize) -> bool> Reader<'_, G, D> {
                 self.server(server, |_| What::Beside { passed: passed.as_ns(), others: others.as_ns() })
             }
             Event::CoreLost { core, records } => {
-                Meaning::OfCore { core: core.into(), what: What::End(Why::Lost(records)) }
+                Meaning::OfCore { core: core.into(), what: What::End(EarlyEnd::Lost(records)) }
             }
             Event::Begin { .. } | Event::End { .. } => Meaning::Nothing,
             Event::Miss { .. } | Event::Failed { .. } | Event::ScopeExceeded { .. } => Meaning::Nothing,
@@ -251,7 +251,7 @@ impl<G, D: Fn(usize) -> bool> Reader<'_, G, D> {
         if server < self.known.servers.len() {
             Meaning::OfServer { server, what: what(server) }
         } else {
-            Meaning::OfAllCores(Why::Server)
+            Meaning::OfAllCores(EarlyEnd::Server)
         }
     }
 }

@@ -10,11 +10,11 @@ use taut_model::TaskSet;
 use taut_policy::{Remedy, Trouble};
 use taut_time::{Duration, Instant};
 
-use super::log::{Flaw, Item, Log, Malformed, What};
+use super::log::{Flaw, Item, Log, MalformedLog, What};
 use super::outside::Refused;
 use super::reading::{self, Known};
-use super::{CoreReplay, Difference, Replay, Replayed, Stop, Why};
-use crate::{Event, Fault, Kind, Limit, Rules, Served, Simulation, Sink};
+use super::{CoreReplay, Difference, EarlyEnd, Replay, Replayed, Stop};
+use crate::{Limit, RecordedServer, Rules, RulesFault, SimEvent, SimEventKind, Simulation, Sink};
 
 /// How many equal records are shown before a difference.
 const BEFORE: usize = 6;
@@ -68,13 +68,13 @@ pub(super) struct CoreCursor {
     /// The position of a request that was made ahead of its turn.
     pub(super) queued_early: Option<usize>,
     /// Events that are simulated and not yet recorded.
-    pub(super) expected: VecDeque<Event>,
+    pub(super) expected: VecDeque<SimEvent>,
     /// The core received something at this instant, and has not decided yet.
     pub(super) undecided: Option<u64>,
     /// Servers whose turns began or ended at that instant, and the budget that each may use, in ns.
     pub(super) turns: Vec<(usize, u64)>,
     /// The last records that were equal, with their events.
-    pub(super) equal: VecDeque<(Record, Event)>,
+    pub(super) equal: VecDeque<(Record, SimEvent)>,
 }
 
 /// Why a replay ends before its last record.
@@ -87,12 +87,12 @@ pub(super) fn play(
     replay: &Replay<'_>,
     records: &[Record],
     sink: &mut impl Sink,
-) -> Result<Replayed, Malformed> {
+) -> Result<Replayed, MalformedLog> {
     let begin = records.iter().find(|record| record.kind == taut_event::Kind::Begin);
     // In the middle of a run, a server's remaining budget is not known.
     let servers = if begin.is_some() { replay.servers } else { &[] };
     let simulation = simulation(replay, servers, begin.map(|begin| begin.at))
-        .map_err(|fault| Malformed { record: None, flaw: Flaw::Rules(fault) })?;
+        .map_err(|fault| MalformedLog { record: None, flaw: Flaw::Rules(fault) })?;
     let demotes = |task: usize| {
         let of_task = |(limited, limit): &(usize, Limit)| {
             *limited == task && limit.overrun.remedy(Trouble::Due) == Remedy::Demote
@@ -121,7 +121,11 @@ pub(super) fn play(
 }
 
 /// The simulation to which a replay gives its inputs. `begin` is release 0, if the records begin with it.
-fn simulation(replay: &Replay<'_>, servers: &[Served], begin: Option<Instant>) -> Result<Simulation, Fault> {
+fn simulation(
+    replay: &Replay<'_>,
+    servers: &[RecordedServer],
+    begin: Option<Instant>,
+) -> Result<Simulation, RulesFault> {
     let mut simulation = Simulation::driven(replay.set, replay.rules)?;
     if !replay.limits.is_empty() {
         // The records say when a budget is used up.
@@ -134,7 +138,7 @@ fn simulation(replay: &Replay<'_>, servers: &[Served], begin: Option<Instant>) -
             simulation = simulation.limited(&[])?;
         }
         if !simulation.serve(servers, begin) {
-            return Err(Fault::Cores);
+            return Err(RulesFault::Cores);
         }
     }
     Ok(simulation)
@@ -206,7 +210,7 @@ impl<'a, S: Sink> Replayer<'a, S> {
     }
 
     /// Lets all cores decide for the last time. Returns the events that were not recorded any more.
-    fn finish(&mut self) -> Vec<Event> {
+    fn finish(&mut self) -> Vec<SimEvent> {
         for core in 0..self.cursors.len() {
             // If a rule refuses here, there is no record to differ from.
             let _ = self.decide(core);
@@ -282,22 +286,24 @@ impl<S: Sink> Replayer<'_, S> {
     }
 }
 
-pub(super) fn stop(item: Item, why: Why) -> Stop {
+pub(super) fn stop(item: Item, why: EarlyEnd) -> Stop {
     Stop { at: Instant::from_ns(item.at), record: item.record, why }
 }
 
-fn same(item: Item, event: &Event) -> bool {
+fn same(item: Item, event: &SimEvent) -> bool {
     let kind = match item.what {
-        What::Delivered(arrival) => event.kind == Kind::Release { arrival: Instant::from_ns(arrival) },
-        What::Granted(resource) | What::Locked(resource) => event.kind == Kind::Locked(resource),
-        What::Spin(resource) => event.kind == Kind::Spin(resource),
-        What::Suspend(resource) => event.kind == Kind::Suspend(resource),
-        What::Unlock(resource) => event.kind == Kind::Unlock(resource),
-        What::Complete => matches!(event.kind, Kind::Complete { .. }),
-        What::UsedUp => event.kind == Kind::Exhausted,
-        What::Start => event.kind == Kind::Start,
-        What::Preempt => event.kind == Kind::Preempt,
-        What::Resume => event.kind == Kind::Resume,
+        What::Delivered(arrival) => {
+            event.kind == SimEventKind::Release { arrival: Instant::from_ns(arrival) }
+        }
+        What::Granted(resource) | What::Locked(resource) => event.kind == SimEventKind::Locked(resource),
+        What::Spin(resource) => event.kind == SimEventKind::Spin(resource),
+        What::Suspend(resource) => event.kind == SimEventKind::Suspend(resource),
+        What::Unlock(resource) => event.kind == SimEventKind::Unlock(resource),
+        What::Complete => matches!(event.kind, SimEventKind::Complete { .. }),
+        What::UsedUp => event.kind == SimEventKind::Exhausted,
+        What::Start => event.kind == SimEventKind::Start,
+        What::Preempt => event.kind == SimEventKind::Preempt,
+        What::Resume => event.kind == SimEventKind::Resume,
         What::Level(_) | What::Ceiling(..) => false,
         What::Skip(_) | What::Looked | What::Late(_) | What::Turn(..) | What::Beside { .. } => false,
         What::Nothing | What::End(_) => false,

@@ -9,7 +9,7 @@ use taut_time::Instant;
 use super::{Halt, Moment, NONE, RESERVER, Simulation, State, refused};
 use crate::calendar::NEVER;
 use crate::program::{Guard, What};
-use crate::{End, Kind, Sink};
+use crate::{RunEnd, SimEventKind, Sink};
 
 impl<L: Locking + Clone> Simulation<L> {
     /// The task that executes on a core has finished its step.
@@ -44,7 +44,7 @@ impl<L: Locking + Clone> Simulation<L> {
                 What::Run | What::Lock(_) => return Ok(()),
             };
             let resource = op.resource as usize;
-            self.emit(task, Kind::Unlock(resource), moment);
+            self.emit(task, SimEventKind::Unlock(resource), moment);
             let rule = &mut self.state.cores[core];
             match guard {
                 Guard::Local => refused(rule.unlock(resource), task)?,
@@ -107,7 +107,7 @@ impl<L: Locking + Clone> Simulation<L> {
         let core = grant.party.core;
         let task = self.members[core][grant.party.task] as usize;
         self.touch(core);
-        self.emit(task, Kind::Locked(resource), moment);
+        self.emit(task, SimEventKind::Locked(resource), moment);
         if guard == Guard::Spin {
             self.state.live[task].waits = false;
         } else {
@@ -180,7 +180,7 @@ impl<L: Locking + Clone> Simulation<L> {
             if boundary != NEVER {
                 self.state.live[current as usize].remaining = boundary - moment.now;
             }
-            self.emit(current as usize, Kind::Preempt, moment);
+            self.emit(current as usize, SimEventKind::Preempt, moment);
         }
         self.state.current[core] = chosen;
         self.state.boundary[core] = NEVER;
@@ -189,13 +189,13 @@ impl<L: Locking + Clone> Simulation<L> {
         }
         let task = chosen as usize;
         let live = &mut self.state.live[task];
-        let kind = if live.started { Kind::Resume } else { Kind::Start };
+        let kind = if live.started { SimEventKind::Resume } else { SimEventKind::Start };
         live.started = true;
         let waited = core::mem::take(&mut live.waits);
         self.emit(task, kind, moment);
         if waited {
             // The task waited for a local resource. Now it runs, so it holds the resource.
-            self.emit(task, Kind::Locked(self.op(task).resource as usize), moment);
+            self.emit(task, SimEventKind::Locked(self.op(task).resource as usize), moment);
             self.step(task, moment.scenario);
         }
     }
@@ -231,9 +231,9 @@ impl<L: Locking + Clone> Simulation<L> {
             (self.answered(core, task, guard, answer)?, other)
         };
         let kind = match guard {
-            _ if granted => Kind::Locked(resource),
-            Guard::Spin => Kind::Spin(resource),
-            Guard::Local | Guard::Suspend => Kind::Suspend(resource),
+            _ if granted => SimEventKind::Locked(resource),
+            Guard::Spin => SimEventKind::Spin(resource),
+            Guard::Local | Guard::Suspend => SimEventKind::Suspend(resource),
         };
         self.emit(task, kind, moment);
         if granted {
@@ -254,7 +254,7 @@ impl<L: Locking + Clone> Simulation<L> {
                 self.state.current[core] = NONE;
                 Ok(false)
             }
-            Answer::Broken => Err(End::Broken { task, resource }),
+            Answer::Broken => Err(RunEnd::Broken { task, resource }),
         }
     }
 

@@ -17,7 +17,7 @@ use super::{Arrived, Fixed, Guard, Halt, Moment, RESERVER, Simulation, State};
 use crate::calendar::NEVER;
 use crate::event::Watched;
 use crate::program::{Op, What};
-use crate::{End, Fault, Rules, Scenario, Sink, Start};
+use crate::{Rules, RulesFault, RunEnd, Scenario, Sink, Start};
 
 /// The action of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,14 +62,14 @@ impl Simulation {
     ///
     /// # Errors
     /// The reason why set and rules do not fit together.
-    pub(crate) fn driven(set: &TaskSet, rules: &Rules) -> Result<Self, Fault> {
+    pub(crate) fn driven(set: &TaskSet, rules: &Rules) -> Result<Self, RulesFault> {
         let mut simulation = Self::new(set, rules)?;
         let tasks = simulation.fixed.len();
         let run = Op { what: What::Run, resource: 0, time: AGES };
         simulation.ops = vec![run; tasks * STEPS];
         simulation.open = vec![None; tasks];
         for (at, fixed) in simulation.fixed.iter_mut().enumerate() {
-            fixed.begin = u32::try_from(at * STEPS).map_err(|_| Fault::TooMany)?;
+            fixed.begin = u32::try_from(at * STEPS).map_err(|_| RulesFault::TooMany)?;
         }
         simulation.reset(&nothing(), 0);
         let State { sources, on_the_way, beyond, .. } = &mut simulation.state;
@@ -112,10 +112,10 @@ impl Simulation {
     /// The job that executes on its core acts.
     ///
     /// # Errors
-    /// The refusal of the rule, and [`End::Broken`].
+    /// The refusal of the rule, and [`RunEnd::Broken`].
     pub(crate) fn act(&mut self, now: u64, task: usize, act: Act, sink: &mut impl Sink) -> Result<(), Halt> {
         let begin = self.fixed[task].begin;
-        let guard = |resource: usize| self.guards.get(resource).copied().ok_or(End::Misuse { task });
+        let guard = |resource: usize| self.guards.get(resource).copied().ok_or(RunEnd::Misuse { task });
         let (what, resource) = match act {
             Act::Request(resource) | Act::RequestAndRelease(resource) | Act::CheckGrant(resource) => {
                 (What::Lock(guard(resource)?), resource)
@@ -153,10 +153,10 @@ impl Simulation {
     /// The rule refuses this if the task has a job.
     pub(crate) fn set_level(&mut self, task: usize, to: u64) -> Result<(), Halt> {
         let Fixed { core, local, .. } = self.fixed[task];
-        let refused = |_| End::Misuse { task };
+        let refused = |_| RunEnd::Misuse { task };
         let rule = self.state.cores[core as usize].local_mut();
         let was = rule.level(local as usize).map_err(refused)?;
-        let to = like(was, to).ok_or(End::Misuse { task })?;
+        let to = like(was, to).ok_or(RunEnd::Misuse { task })?;
         rule.set_level(local as usize, to).map_err(refused)?;
         match to {
             Attribute::Priority(priority) => self.fixed[task].priority = priority,
@@ -170,10 +170,10 @@ impl Simulation {
     /// # Errors
     /// The rule refuses this if the resource is held.
     pub(crate) fn set_ceiling(&mut self, task: usize, resource: usize, to: u64) -> Result<(), Halt> {
-        let refused = |_| End::Misuse { task };
+        let refused = |_| RunEnd::Misuse { task };
         let rule = self.state.cores[self.fixed[task].core as usize].local_mut();
         let was = rule.ceiling(resource).map_err(refused)?;
-        let to = like(was, to).ok_or(End::Misuse { task })?;
+        let to = like(was, to).ok_or(RunEnd::Misuse { task })?;
         rule.set_ceiling(resource, to).map_err(refused)
     }
 
@@ -194,7 +194,7 @@ impl Simulation {
         resource: usize,
         sink: &mut impl Sink,
     ) -> Result<(), Halt> {
-        let guard = self.guards.get(resource).copied().ok_or(End::Misuse { task: 0 })?;
+        let guard = self.guards.get(resource).copied().ok_or(RunEnd::Misuse { task: 0 })?;
         self.at(now, sink, |run, moment| run.release_reservation((0, RESERVER), resource, guard, moment))
     }
 

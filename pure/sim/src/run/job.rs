@@ -11,7 +11,7 @@ use taut_time::{Duration, Instant};
 use super::{Arrived, BACKLOG_MAX, Fixed, Halt, Moment, NONE, Simulation, refused};
 use crate::arrivals::place;
 use crate::program::What;
-use crate::{Event, Execution, Kind, Placement, Scenario, Shares, Sink};
+use crate::{Execution, Placement, Scenario, Shares, SimEvent, SimEventKind, Sink};
 
 impl<L: Locking + Clone> Simulation<L> {
     /// Advances to the next step, which takes as long as the scenario says.
@@ -64,16 +64,16 @@ impl<L: Locking + Clone> Simulation<L> {
     ) -> Result<(), Halt> {
         let state = &mut self.state;
         let live = &mut state.live[task];
-        let mut event = Event {
+        let mut event = SimEvent {
             at: moment.at(),
             task,
             job: arrived.job,
-            kind: Kind::Release { arrival: Instant::from_ns(arrived.arrival) },
+            kind: SimEventKind::Release { arrival: Instant::from_ns(arrived.arrival) },
         };
         let is_full = live.active && usize::from(live.behind) == BACKLOG_MAX;
         if dropped || is_full && state.beyond.is_empty() {
             state.outcome.tasks[task].dropped += 1;
-            event.kind = Kind::Drop;
+            event.kind = SimEventKind::Drop;
             moment.sink.event(event);
             return Ok(());
         }
@@ -150,9 +150,9 @@ impl<L: Locking + Clone> Simulation<L> {
         outcome.from_release_max = outcome.from_release_max.max(Duration::from_ns(moment.now - release));
         let missed = response > self.fixed[task].deadline;
         outcome.missed += u64::from(missed);
-        self.emit(task, Kind::Complete { response: Duration::from_ns(response) }, moment);
+        self.emit(task, SimEventKind::Complete { response: Duration::from_ns(response) }, moment);
         if missed {
-            self.emit(task, Kind::Miss, moment);
+            self.emit(task, SimEventKind::Miss, moment);
         }
         self.leave(core, task, moment)
     }

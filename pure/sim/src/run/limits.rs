@@ -12,7 +12,7 @@ use taut_time::Duration;
 use super::{EXTRA, Halt, Moment, NONE, Simulation, refused};
 use crate::calendar::NEVER;
 use crate::program::What;
-use crate::{End, Fault, Kind, Scenario, Sink};
+use crate::{RulesFault, RunEnd, Scenario, SimEventKind, Sink};
 
 /// A task's budget, and the reaction to an overrun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +67,13 @@ impl Simulation {
     /// that are released meanwhile wait.
     ///
     /// # Errors
-    /// [`Fault::Limit`]: there is no such task, or its budget is 0.
-    pub fn limited(mut self, limits: &[(usize, Limit)]) -> Result<Self, Fault> {
+    /// [`RulesFault::Limit`]: there is no such task, or its budget is 0.
+    pub fn limited(mut self, limits: &[(usize, Limit)]) -> Result<Self, RulesFault> {
         let mut tasks = vec![None; self.tasks.len()];
         for (task, limit) in limits.iter().copied() {
-            let place = tasks.get_mut(task).ok_or(Fault::Limit { task })?;
+            let place = tasks.get_mut(task).ok_or(RulesFault::Limit { task })?;
             if limit.budget.is_some_and(Duration::is_zero) {
-                return Err(Fault::Limit { task });
+                return Err(RulesFault::Limit { task });
             }
             *place = Some(Limited::new(limit));
         }
@@ -90,7 +90,7 @@ impl<L: Locking + Clone> Simulation<L> {
         let Some(limits) = &mut self.limits else { return };
         // `cut` may keep a value of the previous run: every job that gets a core clears it, and so does the first.
         limits.tasks.iter_mut().flatten().for_each(|task| *task = Limited::new(task.limit));
-        if self.state.outcome.end != End::Complete {
+        if self.state.outcome.end != RunEnd::Complete {
             limits.background = self.members.iter().map(|core| empty(core.len())).collect();
         }
     }
@@ -106,7 +106,7 @@ impl<L: Locking + Clone> Simulation<L> {
         let remedy = limited.limit.overrun.remedy(Trouble::Due);
         match remedy {
             Remedy::Report | Remedy::Wait | Remedy::Drop => {}
-            Remedy::Stop => return Err(End::Stopped { task }),
+            Remedy::Stop => return Err(RunEnd::Stopped { task }),
             Remedy::End | Remedy::Demote => {
                 limited.due = Some(remedy);
                 let core = self.fixed[task].core as usize;
@@ -238,9 +238,9 @@ impl<L: Locking + Clone> Simulation<L> {
                 limited.due = Some(remedy);
             }
             self.state.outcome.tasks[task].exhausted += 1;
-            self.emit(task, Kind::Exhausted, moment);
+            self.emit(task, SimEventKind::Exhausted, moment);
             if remedy == Remedy::Stop {
-                return Err(End::Stopped { task });
+                return Err(RunEnd::Stopped { task });
             }
         }
         let Some(due) = self.limit_mut(task).and_then(|limited| limited.due) else { return Ok(false) };
@@ -250,7 +250,7 @@ impl<L: Locking + Clone> Simulation<L> {
         if due == Remedy::End {
             refused(self.finish_limited(core), task)?;
             self.state.outcome.tasks[task].killed += 1;
-            self.emit(task, Kind::Kill, moment);
+            self.emit(task, SimEventKind::Kill, moment);
             self.leave(core, task, moment)?;
             return Ok(true);
         }
@@ -314,7 +314,7 @@ impl Simulation {
         }
         self.pause(core, task, now);
         self.at(now, sink, |run, moment| {
-            run.emit(task, Kind::Exhausted, moment);
+            run.emit(task, SimEventKind::Exhausted, moment);
             Ok(true)
         })
     }

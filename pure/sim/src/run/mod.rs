@@ -14,7 +14,7 @@ mod limits;
 mod serving;
 
 pub use limits::Limit;
-pub use serving::Served;
+pub use serving::RecordedServer;
 
 use std::collections::VecDeque;
 
@@ -30,7 +30,8 @@ use crate::program::{self, Guard, Op, Open, What};
 use crate::random::Random;
 use crate::rules::bears_suspension;
 use crate::{
-    End, Event, Fault, GlobalRule, Kind, LocalRule, Outcome, Placement, Rules, Scenario, Sink, TaskOutcome,
+    GlobalRule, LocalRule, Outcome, Placement, Rules, RulesFault, RunEnd, Scenario, SimEvent, SimEventKind,
+    Sink, TaskOutcome,
 };
 
 pub(crate) use driven::{Act, CoreStatus, END_OF_TIME};
@@ -164,7 +165,7 @@ impl<S: Sink> Moment<'_, S> {
 const RESERVER: Party = Party { core: usize::MAX, task: usize::MAX };
 
 /// Why a run ends early.
-type Halt = End;
+type Halt = RunEnd;
 
 /// The jobs of a set as programs, and the place of each task on its core.
 struct Jobs {
@@ -182,9 +183,9 @@ impl Jobs {
         set: &TaskSet,
         globals: &[GlobalRule],
         bears_suspension: impl Fn(usize) -> bool,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, RulesFault> {
         if globals.len() != set.resources().len() {
-            return Err(Fault::Resources);
+            return Err(RulesFault::Resources);
         }
         let guards: Vec<_> = (0..globals.len()).map(|at| program::guard(set, globals, at)).collect();
         let mut members = vec![Vec::new(); set.cores().len()];
@@ -194,17 +195,17 @@ impl Jobs {
         for (at, task) in set.tasks().iter().enumerate() {
             let suspends = set.requests(at).iter().any(|request| guards[request.resource] == Guard::Suspend);
             if suspends && !bears_suspension(task.core) {
-                return Err(Fault::Suspends { core: task.core });
+                return Err(RulesFault::Suspends { core: task.core });
             }
             let local: &mut Vec<u32> = &mut members[task.core];
             fixed.push(Fixed {
-                begin: u32::try_from(ops.len()).map_err(|_| Fault::TooMany)?,
+                begin: u32::try_from(ops.len()).map_err(|_| RulesFault::TooMany)?,
                 core: task.core as u32,
                 local: local.len() as u32,
                 deadline: task.deadline.as_ns(),
                 priority: task.priority,
             });
-            local.push(u32::try_from(at).map_err(|_| Fault::TooMany)?);
+            local.push(u32::try_from(at).map_err(|_| RulesFault::TooMany)?);
             open.push(program::compile(&task.body, &guards, &mut ops)?);
         }
         Ok(Self { fixed, open, ops, members, guards })
@@ -233,7 +234,7 @@ impl<L> State<L> {
             on_the_way: Vec::new(),
             outcome: Outcome {
                 tasks: vec![TaskOutcome::default(); tasks],
-                end: End::Complete,
+                end: RunEnd::Complete,
                 last: Instant::from_ns(0),
                 events: 0,
             },
@@ -246,9 +247,9 @@ impl Simulation {
     ///
     /// # Errors
     /// The reason why set and rules do not fit together.
-    pub fn new(set: &TaskSet, rules: &Rules) -> Result<Self, Fault> {
+    pub fn new(set: &TaskSet, rules: &Rules) -> Result<Self, RulesFault> {
         if rules.cores.len() != set.cores().len() {
-            return Err(Fault::Cores);
+            return Err(RulesFault::Cores);
         }
         let jobs = Jobs::of(set, &rules.resources, |core| bears_suspension(rules.cores[core]))?;
         let cores = any::cores(set, |core, of| AnyLocal::new(rules.cores[core], of))?;
@@ -261,8 +262,8 @@ impl Simulation {
 
 impl<L: Locking + Clone> Simulation<L> {
     /// Checks and prepares a set under a local rule of the caller's own; `local` makes the rule of each core. The rule
-    /// may be wrong: a run ends where the rule breaks mutual exclusion ([`End::Broken`]), and does not check the rule's
-    /// invariants. `now` of [`Locking::lock`] is the simulated clock. No task may suspend itself.
+    /// may be wrong: a run ends where the rule breaks mutual exclusion ([`RunEnd::Broken`]), and does not check the
+    /// rule's invariants. `now` of [`Locking::lock`] is the simulated clock. No task may suspend itself.
     ///
     /// # Errors
     /// The reason why set and rules do not fit together.
@@ -270,7 +271,7 @@ impl<L: Locking + Clone> Simulation<L> {
         set: &TaskSet,
         globals: &[GlobalRule],
         local: impl Fn(Attributes<'_>) -> Result<L, Misuse>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, RulesFault> {
         let jobs = Jobs::of(set, globals, |_| false)?;
         let cores = any::cores(set, |_, of| local(of))?;
         Ok(Self::assembled(set, globals, jobs, cores))
@@ -308,15 +309,15 @@ impl<L: Locking + Clone> Simulation<L> {
     /// Runs a scenario, and passes every event to `sink`.
     ///
     /// # Errors
-    /// [`Fault::Overflow`] if the sum of horizon, jitter and all work does not fit in 64 bits.
-    pub fn run(&mut self, scenario: &Scenario, sink: &mut impl Sink) -> Result<&Outcome, Fault> {
+    /// [`RulesFault::Overflow`] if the sum of horizon, jitter and all work does not fit in 64 bits.
+    pub fn run(&mut self, scenario: &Scenario, sink: &mut impl Sink) -> Result<&Outcome, RulesFault> {
         let latest = self.tasks.iter().map(|task| task.jitter.as_ns()).max().unwrap_or(0);
         let excess =
             scenario.excess.iter().flat_map(|(_, jobs)| jobs).map(|(_, more)| u128::from(more.as_ns()));
         let work_max = self.work_max + excess.sum::<u128>();
         let end = u128::from(scenario.horizon.as_ns()) + 2 * u128::from(latest) + work_max;
         if end >= u128::from(NEVER) {
-            return Err(Fault::Overflow);
+            return Err(RulesFault::Overflow);
         }
         self.reset(scenario, latest);
         let ended = if self.limits.is_some() || !scenario.excess.is_empty() {
@@ -326,8 +327,8 @@ impl<L: Locking + Clone> Simulation<L> {
         };
         let end = match ended {
             Err(halt) => halt,
-            Ok(()) if self.state.open > 0 => End::Stuck,
-            Ok(()) => End::Complete,
+            Ok(()) if self.state.open > 0 => RunEnd::Stuck,
+            Ok(()) => RunEnd::Complete,
         };
         self.state.outcome.end = end;
         Ok(&self.state.outcome)
@@ -337,7 +338,7 @@ impl<L: Locking + Clone> Simulation<L> {
         self.reset_limits();
         let state = &mut self.state;
         // A completed run leaves all rules in their initial state.
-        if state.outcome.end != End::Complete {
+        if state.outcome.end != RunEnd::Complete {
             state.cores.clone_from(&self.fresh.0);
             state.globals.clone_from(&self.fresh.1);
         }
@@ -388,14 +389,14 @@ impl<L: Locking + Clone> Simulation<L> {
             }
             self.settle_all(moment)?;
             if self.state.outcome.events >= scenario.steps_max {
-                return Err(End::Steps);
+                return Err(RunEnd::Steps);
             }
         }
     }
 
-    fn emit(&self, task: usize, kind: Kind, moment: &mut Moment<'_, impl Sink>) {
+    fn emit(&self, task: usize, kind: SimEventKind, moment: &mut Moment<'_, impl Sink>) {
         let job = self.state.live[task].now.job;
-        moment.sink.event(Event { at: moment.at(), task, job, kind });
+        moment.sink.event(SimEvent { at: moment.at(), task, job, kind });
     }
 
     fn touch(&mut self, core: usize) {
@@ -414,5 +415,5 @@ impl<L: Locking + Clone> Simulation<L> {
 
 /// Makes the refusal of a rule the end of the run.
 fn refused<T>(result: Result<T, Misuse>, task: usize) -> Result<T, Halt> {
-    result.map_err(|_| End::Misuse { task })
+    result.map_err(|_| RunEnd::Misuse { task })
 }

@@ -19,7 +19,7 @@ use super::Simulation;
 
 /// A server of a recorded run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Served {
+pub struct RecordedServer {
     /// Its position in the set, after all tasks of its core that are not servers.
     pub task: usize,
     /// How it loses its budget and gets it back.
@@ -57,7 +57,7 @@ pub(super) struct Serving {
 
 impl<L: Locking + Clone> Simulation<L> {
     /// Sets up servers whose periods begin at `start`. Returns whether they fit the set.
-    pub(crate) fn serve(&mut self, all: &[Served], start: Instant) -> bool {
+    pub(crate) fn serve(&mut self, all: &[RecordedServer], start: Instant) -> bool {
         let mut serving = Serving {
             cores: vec![None; self.members.len()],
             of: vec![None; self.tasks.len()],
@@ -183,7 +183,7 @@ fn of_core_first(waiting: &[VecDeque<u32>], server: usize, fixed: &[super::Fixed
     Some(fixed[task as usize].local as usize)
 }
 
-impl Served {
+impl RecordedServer {
     fn entry(
         &self,
         start: Instant,

@@ -9,7 +9,7 @@ mod units;
 use proptest::prelude::*;
 use taut_model::{ArrivalPattern, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_policy::queue::{List, Node};
-use taut_sim::{End, GlobalRule, Scenario, Simulation, Start};
+use taut_sim::{GlobalRule, RunEnd, Scenario, Simulation, Start};
 use taut_time::Duration;
 
 use self::units::{
@@ -79,12 +79,12 @@ fn one_list_breaks_in_the_simulator() {
     let listed = Simulation::under(&set, &globals, |of| rules::srp_list(of.deadlines, of.floors));
     let mut listed = listed.expect("fits");
     let outcome = listed.run(&scenario, &mut ()).expect("fits");
-    assert_eq!(outcome.end, End::Broken { task: 0, resource: 0 });
+    assert_eq!(outcome.end, RunEnd::Broken { task: 0, resource: 0 });
     assert_eq!(outcome.last.as_ns(), us(10).as_ns());
     let ours = Simulation::under(&set, &globals, |of| rules::srp(of.deadlines, of.floors));
     let mut ours = ours.expect("fits");
     let outcome = ours.run(&scenario, &mut ()).expect("fits");
-    assert_eq!(outcome.end, End::Complete);
+    assert_eq!(outcome.end, RunEnd::Complete);
     assert!(outcome.tasks.iter().all(|task| task.response_max == us(6)));
 }
 
