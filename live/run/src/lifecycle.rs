@@ -32,7 +32,7 @@
 //! - `Counted`: a native task has a thread of its own and records every count of that thread. Dispatched tasks share
 //!   threads; each task records its heap uses, and the core records the rest (`CoreCounted`).
 
-use taut_event::{Count, Kind};
+use taut_event::{Counter, Kind};
 use taut_exec::{Remedy, Trouble};
 use taut_lock::Listener;
 use taut_plan::Overrun;
@@ -234,7 +234,7 @@ impl<'s> JobContext<'s> {
     }
 
     /// Records the counts of a native task's thread.
-    pub(crate) fn record_counts(&mut self, counts: impl Iterator<Item = (Count, u64)>) {
+    pub(crate) fn record_counts(&mut self, counts: impl Iterator<Item = (Counter, u64)>) {
         let now_ns = clock::monotonic_ns();
         for (count, value) in counts {
             self.event_recorder.own(now_ns, Kind::Counted, count as u64, value);
@@ -243,7 +243,7 @@ impl<'s> JobContext<'s> {
 
     /// Records the counts of a dispatched task, after its last job.
     pub(crate) fn record_dispatched_counts(&mut self) {
-        self.record_counts(heap_uses().map(|_| (Count::HeapUse, self.heap_uses)).into_iter());
+        self.record_counts(heap_uses().map(|_| (Counter::HeapUse, self.heap_uses)).into_iter());
     }
 }
 

@@ -4,7 +4,7 @@
 //! A task on a native core: a thread of its own, which Linux schedules. The thread sleeps until each release, and takes
 //! the steps of a job's life that a dispatcher takes elsewhere: see [`crate::lifecycle`].
 
-use taut_event::Count;
+use taut_event::Counter;
 use taut_exec::Remedy;
 use taut_lock::{Epoch, Listener, Woken};
 use taut_sys::account::Account;
@@ -225,15 +225,15 @@ impl Counts {
         Self { heap: heap_uses(), usage: thread_usage() }
     }
 
-    fn since(&self, before: &Self, waits: u64) -> impl Iterator<Item = (Count, u64)> {
+    fn since(&self, before: &Self, waits: u64) -> impl Iterator<Item = (Counter, u64)> {
         let (now, then) = (&self.usage, &before.usage);
-        let heap = self.heap.zip(before.heap).map(|(now, then)| (Count::HeapUse, now - then));
+        let heap = self.heap.zip(before.heap).map(|(now, then)| (Counter::HeapUse, now - then));
         let voluntary = now.voluntary_switches - then.voluntary_switches;
         heap.into_iter().chain([
-            (Count::MinorFaults, now.minor_faults - then.minor_faults),
-            (Count::MajorFaults, now.major_faults - then.major_faults),
-            (Count::Blocked, voluntary.saturating_sub(waits)),
-            (Count::Preempted, now.involuntary_switches - then.involuntary_switches),
+            (Counter::MinorFaults, now.minor_faults - then.minor_faults),
+            (Counter::MajorFaults, now.major_faults - then.major_faults),
+            (Counter::Blocked, voluntary.saturating_sub(waits)),
+            (Counter::Preempted, now.involuntary_switches - then.involuntary_switches),
         ])
     }
 }

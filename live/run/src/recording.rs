@@ -3,7 +3,7 @@
 
 //! The main thread's work while an application runs: it empties the rings of all threads into the recording.
 
-use taut_event::{Ending, Kind, Place, Record, Stood};
+use taut_event::{CodeLocation, Ending, Kind, Record, Stood};
 use taut_plan::Plan;
 use taut_sys::{clock, interrupt, safe_state};
 use taut_time::Instant;
@@ -115,7 +115,7 @@ impl<'p, W: Sink> Recording<'p, W> {
         }
         Lookout::cause(self.plan).into_iter().for_each(|record| self.append(record));
         for job in interrupt::running() {
-            let place = |stood: interrupt::Stood| Place {
+            let place = |stood: interrupt::Stood| CodeLocation {
                 in_call: stood.in_call,
                 offset: stood.offset.map(|offset| offset as u64),
             };

@@ -91,11 +91,11 @@ impl Drop for SafeState<'_> {
 /// The outcome as a record.
 pub(crate) fn record(rest: Rest, heap: Option<u64>) -> Record {
     let outcome = match rest.outcome {
-        Outcome::Done => taut_event::Rest::Reached,
-        Outcome::Failed => taut_event::Rest::Panicked,
-        Outcome::Crashed(signal) => taut_event::Rest::Crashed(signal.unsigned_abs()),
-        Outcome::Late => taut_event::Rest::Late,
-        Outcome::NotStarted => taut_event::Rest::NotStarted,
+        Outcome::Done => taut_event::SafeStateOutcome::Reached,
+        Outcome::Failed => taut_event::SafeStateOutcome::Panicked,
+        Outcome::Crashed(signal) => taut_event::SafeStateOutcome::Crashed(signal.unsigned_abs()),
+        Outcome::Late => taut_event::SafeStateOutcome::Late,
+        Outcome::NotStarted => taut_event::SafeStateOutcome::NotStarted,
     };
     outcome.to_record(Instant::from_ns(rest.asked_ns), rest.ended_ns.saturating_sub(rest.asked_ns), heap)
 }

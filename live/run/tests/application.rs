@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration as Time, Instant};
 
 use app::{Observed, TURN, each, plan, run};
-use taut_event::{Count, Kind};
+use taut_event::{Counter, Kind};
 use taut_run::{
     App, Component, Config, Error, Failure, Job, QueueWriter, Reason, Receiver, StateReader, StateWriter,
     Task,
@@ -57,7 +57,7 @@ fn releases_stand_on_an_absolute_clock() {
     assert_eq!(reported, 100);
     assert_eq!(outcome.of(Kind::Start).len(), outcome.of(Kind::Complete).len());
     let count = |count| outcome.of(Kind::Counted).iter().find(|r| r.job == count as u64).unwrap().value;
-    for counted in [Count::HeapUse, Count::MinorFaults, Count::MajorFaults, Count::Blocked] {
+    for counted in [Counter::HeapUse, Counter::MinorFaults, Counter::MajorFaults, Counter::Blocked] {
         assert_eq!(count(counted), 0, "{counted:?}");
     }
     assert_eq!(outcome.of(Kind::End).len(), 1);
@@ -78,7 +78,7 @@ fn a_heap_use_is_counted() {
             }))
         })
     });
-    let heap = outcome.of(Kind::Counted).into_iter().find(|r| r.job == Count::HeapUse as u64).unwrap();
+    let heap = outcome.of(Kind::Counted).into_iter().find(|r| r.job == Counter::HeapUse as u64).unwrap();
     assert_eq!(heap.value, 2, "one allocation and one free");
 }
 

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use app::TURN;
 use app::plain::{Quiet, planned};
 use taut_event::file::Run;
-use taut_event::{Count, Kind, Record};
+use taut_event::{Counter, Kind, Record};
 use taut_plan::{Flow, Plan};
 use taut_run::{App, Component, Config, Error, Failure, Job, RECORDING, StateReader, StateWriter, Task};
 use taut_time::Duration;
@@ -340,7 +340,7 @@ fn all_read_what_the_model_reads() {
         assert!(reads > 100 && jobs > 2, "{mechanism}, {executor}: {reads} {jobs}");
         let heap: u64 = outcome
             .of(Kind::Counted)
-            .filter(|record| record.job == Count::HeapUse as u64)
+            .filter(|record| record.job == Counter::HeapUse as u64)
             .map(|record| record.value)
             .sum();
         assert_eq!(heap, 0, "heap uses of real-time tasks behind release 0");

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration as Span, Instant};
 
 use app::each;
-use taut_event::{Kind, Rest};
+use taut_event::{Kind, SafeStateOutcome};
 use taut_sys::{clock, signals};
 use taut_time::Duration;
 
@@ -152,10 +152,10 @@ fn application(kind: String) {
     });
     outcome.reported.rested.iter().for_each(|said| eprintln!("{said}"));
     let rests = outcome.of(Kind::SafeState);
-    let said = rests.first().and_then(|record| Rest::from_record(record));
+    let said = rests.first().and_then(|record| SafeStateOutcome::from_record(record));
     let as_meant = match rest.as_str() {
-        "panic" => Some(Rest::Panicked),
-        _ => Some(Rest::Reached),
+        "panic" => Some(SafeStateOutcome::Panicked),
+        _ => Some(SafeStateOutcome::Reached),
     };
     assert_eq!((rests.len(), said), (1, as_meant));
     // The subject is the number of heap uses plus 1; the message of a panic uses the heap.

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use app::each;
 use app::plain::{Quiet, planned};
 use taut_event::file::Run;
-use taut_event::{Count, Kind};
+use taut_event::{Counter, Kind};
 use taut_plan::{Mechanism, Place, Plan, Way};
 use taut_run::{App, Attachment, Config, Error, Failure, RECORDING};
 use taut_segment::{Attached, Role};
@@ -156,7 +156,7 @@ fn application(folder: &Path, mechanism: &str) {
     let ending = taut_run::run(&config, &mut Quiet, set_up).unwrap();
     assert!(ending.orderly);
     let run = Run::from_bytes(&std::fs::read(out.join(RECORDING)).unwrap()).unwrap();
-    let heap = run.records.iter().find(|r| r.kind == Kind::Counted && r.job == Count::HeapUse as u64);
+    let heap = run.records.iter().find(|r| r.kind == Kind::Counted && r.job == Counter::HeapUse as u64);
     assert_eq!(heap.unwrap().value, 0, "heap uses of real-time tasks behind release 0");
     let received = run.records.iter().filter(|record| record.kind == Kind::Receive).count();
     assert!(received > 20, "{received}: the first read of a value is traced");

@@ -5,10 +5,10 @@ use core::fmt;
 
 use taut_time::{Duration, Instant};
 
-use crate::fields::{Count, ForeignFact, Interference, ObservedPlacement};
+use crate::fields::{Counter, ForeignFact, Interference, ObservedPlacement};
 use crate::table::with_all_events;
 use crate::words::{TwoWords, Word};
-use crate::{Ending, Kind, Place, Record, Rest};
+use crate::{CodeLocation, Ending, Kind, Record, SafeStateOutcome};
 
 /// A record of a known kind with a value that this version does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +140,7 @@ mod tests {
     fn all() -> Vec<(Event, u16, u64, u64)> {
         let placement = ObservedPlacement { policy: 1, priority: 52, is_unpinned: true };
         let moved = 1 | 52 << 8 | 1 << 16;
-        let place = Some(Place { in_call: true, offset: Some(0xfee) });
+        let place = Some(CodeLocation { in_call: true, offset: Some(0xfee) });
         let stood = 0xfee | 1 << 44 | 1 << 45 | 1 << 46 | 6 << 47;
         let thread = ForeignThread { tid: 4711, policy: 2, priority: 99 };
         let about = ForeignFact { thread, value: ForeignValue::Since(Instant::from_ns(9)) };
@@ -160,7 +160,7 @@ mod tests {
             (Event::Drop { channel: 1, job: 2, values: 3 }, 1, 2, 3),
             (Event::Stall { core: 1, lateness: ns(3) }, 1, 0, 3),
             (Event::Service { service: 1, task: 2, state: 3 }, 1, 2, 3),
-            (Event::Counted { task: 1, count: Count::Blocked, times: 3 }, 1, 4, 3),
+            (Event::Counted { task: 1, count: Counter::Blocked, times: 3 }, 1, 4, 3),
             (Event::Lost { task: 1, records: 3 }, 1, 0, 3),
             (Event::End { ending: Ending::Killed(11) }, 0, 4, 11),
             (Event::ChainEnd { chain: 1, job: 2, age: ns(3) }, 1, 2, 3),
@@ -178,11 +178,15 @@ mod tests {
             (Event::CoreLost { core: 1, records: 3 }, 1, 0, 3),
             (Event::Looked { task: 1 }, 1, 0, 0),
             (Event::Slept { task: 1, job: 2, times: 3 }, 1, 2, 3),
-            (Event::CoreCounted { core: 1, count: Count::MinorFaults, times: 3 }, 1, 2, 3),
+            (Event::CoreCounted { core: 1, count: Counter::MinorFaults, times: 3 }, 1, 2, 3),
             (Event::Moved { task: 1, placement }, 1, 0, moved),
             (Event::ProbeMoved { core: 1, is_main: true, placement }, 1, 1, moved),
             (
-                Event::SafeState { heap_use: Some(4), result: Some(Rest::Crashed(11)), took: ns(3) },
+                Event::SafeState {
+                    heap_use: Some(4),
+                    result: Some(SafeStateOutcome::Crashed(11)),
+                    took: ns(3),
+                },
                 5,
                 4 | 11 << 8,
                 3,
@@ -248,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_value_that_nobody_knows_is_named() {
-        let count = Event::Counted { task: 1, count: Count::HeapUse, times: 3 }.record(AT, 0);
+        let count = Event::Counted { task: 1, count: Counter::HeapUse, times: 3 }.record(AT, 0);
         let why = Event::of(&Record { job: 77, ..count }).unwrap_err();
         assert_eq!(why, Undecodable { kind: Kind::Counted, word: 77 });
         assert_eq!(why.to_string(), "Counted with 77, which this version does not know");

@@ -11,7 +11,7 @@ use crate::words::{TwoWords, Word};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 #[non_exhaustive]
-pub enum Count {
+pub enum Counter {
     /// Heap allocations, reallocations and frees after release 0.
     HeapUse = 1,
     /// Page faults that needed no IO, after release 0.
@@ -24,7 +24,7 @@ pub enum Count {
     Preempted = 5,
 }
 
-impl Count {
+impl Counter {
     /// All counts, in the order of their numbers.
     pub const ALL: [Self; 5] =
         [Self::HeapUse, Self::MinorFaults, Self::MajorFaults, Self::Blocked, Self::Preempted];
@@ -41,7 +41,7 @@ impl Count {
     }
 }
 
-impl Word for Count {
+impl Word for Counter {
     fn from_word(word: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|count| *count as u64 == word)
     }

@@ -71,7 +71,7 @@ pub struct Head<'a> {
 
 /// Why a recorded run cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum WriteError {
     /// A text exceeds 4 GiB.
     Text,
     /// The limit has no room for the head and two blocks in each segment. Holds the smallest sufficient limit in
@@ -79,7 +79,7 @@ pub enum Unfit {
     Limit(u64),
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text => f.write_str("the plan or the machine's facts exceed 4 GiB"),
@@ -90,7 +90,7 @@ impl fmt::Display for Unfit {
     }
 }
 
-impl std::error::Error for Unfit {}
+impl std::error::Error for WriteError {}
 
 /// Encodes a recorded run block by block, and gives each block's place in the file.
 #[derive(Clone, Debug, Default)]
@@ -119,9 +119,9 @@ impl Blocks {
     /// Starts a run with this head. Also returns the bytes of the head.
     ///
     /// # Errors
-    /// [`Unfit`].
-    pub fn new(head: &Head<'_>) -> Result<(Self, Vec<u8>), Unfit> {
-        let length = |text: &str| u32::try_from(text.len()).map_err(|_| Unfit::Text);
+    /// [`WriteError`].
+    pub fn new(head: &Head<'_>) -> Result<(Self, Vec<u8>), WriteError> {
+        let length = |text: &str| u32::try_from(text.len()).map_err(|_| WriteError::Text);
         let (plan, machine) = (length(head.plan)?, length(head.machine)?);
         let front = HEAD_BYTES as u64 + u64::from(plan) + u64::from(machine);
         let segments = if head.limit.is_some() { SEGMENTS } else { 0 };
@@ -131,7 +131,7 @@ impl Blocks {
                 let least = 2 * BLOCK_MAX;
                 let bytes = limit.saturating_sub(front) / u64::from(SEGMENTS);
                 if bytes < least {
-                    return Err(Unfit::Limit(front + least * u64::from(SEGMENTS)));
+                    return Err(WriteError::Limit(front + least * u64::from(SEGMENTS)));
                 }
                 bytes
             }
@@ -227,8 +227,8 @@ fn sum_but(before: u32, bytes: &[u8], gap: usize) -> u32 {
 /// A complete recording of these records as bytes: closed, without a limit.
 ///
 /// # Errors
-/// [`Unfit`].
-pub fn recording(plan: &str, machine: &str, records: &[Record]) -> Result<Vec<u8>, Unfit> {
+/// [`WriteError`].
+pub fn recording(plan: &str, machine: &str, records: &[Record]) -> Result<Vec<u8>, WriteError> {
     let (mut blocks, mut bytes) = Blocks::new(&Head { plan, machine, id: 0, limit: None })?;
     let mut block = Vec::new();
     for records in records.chunks(BLOCK_RECORDS) {

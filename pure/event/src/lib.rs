@@ -24,8 +24,8 @@ mod words;
 
 pub use ending::Ending;
 pub use event::{Event, Undecodable};
-pub use fields::{Count, ForeignFact, ForeignThread, ForeignValue, Interference, ObservedPlacement};
+pub use fields::{Counter, ForeignFact, ForeignThread, ForeignValue, Interference, ObservedPlacement};
 pub use foreign::Foreign;
 pub use kind::Kind;
 pub use record::Record;
-pub use stood::{Place, Rest, Stood};
+pub use stood::{CodeLocation, SafeStateOutcome, Stood};

@@ -21,14 +21,14 @@ pub struct Stood {
     /// The number of the job.
     pub job: u64,
     /// What its thread was doing, if the thread reported it.
-    pub at: Option<Place>,
+    pub at: Option<CodeLocation>,
     /// The innermost resource that the job held or waited for, by its number in records, and whether the job held it.
     pub resource: Option<(u16, bool)>,
 }
 
 /// Where a thread was in its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct CodeLocation {
     /// Whether it was in a system call; otherwise it was computing.
     pub in_call: bool,
     /// The address in the program, relative to its load address; `None` inside a library.
@@ -52,10 +52,10 @@ impl Stood {
     }
 }
 
-impl Word for Option<Place> {
+impl Word for Option<CodeLocation> {
     fn from_word(word: u64) -> Option<Self> {
         let offset = word & ((1 << OFFSET_BITS) - 1);
-        let place = Place { in_call: word & IS_IN_CALL != 0, offset: (offset != 0).then_some(offset) };
+        let place = CodeLocation { in_call: word & IS_IN_CALL != 0, offset: (offset != 0).then_some(offset) };
         Some((word & IS_KNOWN != 0).then_some(place))
     }
 
@@ -81,7 +81,7 @@ impl Word for Option<(u16, bool)> {
 
 /// The result of the code that brings the outputs to their safe state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rest {
+pub enum SafeStateOutcome {
     /// It returned within its budget.
     Reached,
     /// It panicked.
@@ -94,7 +94,7 @@ pub enum Rest {
     NotStarted,
 }
 
-impl Rest {
+impl SafeStateOutcome {
     /// Encodes it as a record: the instant of the request, how long the code took (ns), and how often it used the
     /// heap, if that was counted.
     pub fn to_record(self, at: Instant, took_ns: u64, heap: Option<u64>) -> Record {
@@ -121,18 +121,18 @@ impl Rest {
 }
 
 /// A number that this version does not know decodes to `None`, which encodes as such a number.
-impl Word for Option<Rest> {
+impl Word for Option<SafeStateOutcome> {
     fn from_word(word: u64) -> Option<Self> {
-        Some(Rest::decode(word))
+        Some(SafeStateOutcome::decode(word))
     }
 
     fn to_word(self) -> u64 {
         match self {
-            Some(Rest::Reached) => 0,
-            Some(Rest::Panicked) => 1,
-            Some(Rest::Late) => 2,
-            Some(Rest::NotStarted) => 3,
-            Some(Rest::Crashed(signal)) => 4 | u64::from(signal) << 8,
+            Some(SafeStateOutcome::Reached) => 0,
+            Some(SafeStateOutcome::Panicked) => 1,
+            Some(SafeStateOutcome::Late) => 2,
+            Some(SafeStateOutcome::NotStarted) => 3,
+            Some(SafeStateOutcome::Crashed(signal)) => 4 | u64::from(signal) << 8,
             None => u64::MAX,
         }
     }
@@ -146,9 +146,9 @@ mod tests {
     fn where_a_job_stood_is_a_record_and_back() {
         let places = [
             None,
-            Some(Place { in_call: false, offset: None }),
-            Some(Place { in_call: true, offset: Some(1) }),
-            Some(Place { in_call: false, offset: Some((1 << OFFSET_BITS) - 1) }),
+            Some(CodeLocation { in_call: false, offset: None }),
+            Some(CodeLocation { in_call: true, offset: Some(1) }),
+            Some(CodeLocation { in_call: false, offset: Some((1 << OFFSET_BITS) - 1) }),
         ];
         for at in places {
             for resource in [None, Some((0, true)), Some((65_535, false)), Some((65_535, true))] {
@@ -159,19 +159,25 @@ mod tests {
             }
         }
         // The encoding does not truncate an address outside of the program into another one.
-        let far = Place { in_call: false, offset: Some(1 << OFFSET_BITS) };
+        let far = CodeLocation { in_call: false, offset: Some(1 << OFFSET_BITS) };
         let stood = Stood { task: 0, job: 0, at: Some(far), resource: None };
         let read = Stood::from_record(&stood.to_record(Instant::from_ns(0))).unwrap();
-        assert_eq!(read.at, Some(Place { offset: None, ..far }));
+        assert_eq!(read.at, Some(CodeLocation { offset: None, ..far }));
     }
 
     #[test]
     fn what_became_of_the_safe_state_is_a_record_and_back() {
-        for rest in [Rest::Reached, Rest::Panicked, Rest::Late, Rest::NotStarted, Rest::Crashed(11)] {
+        for rest in [
+            SafeStateOutcome::Reached,
+            SafeStateOutcome::Panicked,
+            SafeStateOutcome::Late,
+            SafeStateOutcome::NotStarted,
+            SafeStateOutcome::Crashed(11),
+        ] {
             let record = rest.to_record(Instant::from_ns(3), 17, Some(2));
             assert_eq!((record.at, record.value, record.subject), (Instant::from_ns(3), 17, 3));
-            assert_eq!(Rest::from_record(&record), Some(rest));
-            assert_eq!(Rest::from_record(&Record { job: 5, ..record }), None);
+            assert_eq!(SafeStateOutcome::from_record(&record), Some(rest));
+            assert_eq!(SafeStateOutcome::from_record(&Record { job: 5, ..record }), None);
         }
     }
 }

@@ -134,7 +134,7 @@ macro_rules! with_all_events {
                 /// The task.
                 task: u16 = subject,
                 /// What was counted.
-                count: Count = job,
+                count: Counter = job,
                 /// How many.
                 times: u64 = value,
             }
@@ -277,7 +277,7 @@ macro_rules! with_all_events {
                 /// The core.
                 core: u16 = subject,
                 /// What was counted.
-                count: Count = job,
+                count: Counter = job,
                 /// How many.
                 times: u64 = value,
             }
@@ -304,7 +304,7 @@ macro_rules! with_all_events {
                 /// How often the safe-state code used the heap, if that was counted.
                 heap_use: Option<u16> = subject,
                 /// The result; `None` stands for a result that this version does not know.
-                result: Option<Rest> = job,
+                result: Option<SafeStateOutcome> = job,
                 /// How long it took.
                 took: Duration = value,
             }
@@ -315,7 +315,7 @@ macro_rules! with_all_events {
                 /// The job.
                 job: u64 = job,
                 /// What its thread was doing, if the thread reported it.
-                place: Option<Place> = value,
+                place: Option<CodeLocation> = value,
                 /// The innermost resource that the job held or waited for, and whether the job held it.
                 resource: Option<(u16, bool)> = value,
             }

@@ -341,7 +341,7 @@ fn a_limit_and_damage() {
 fn a_limit_without_room_is_refused() {
     let head = Head { plan: PLAN, limit: Some(100_000), ..Head::default() };
     let refused = Blocks::new(&head).unwrap_err();
-    let taut_event::file::Unfit::Limit(least) = refused else { panic!("{refused:?}") };
+    let taut_event::file::WriteError::Limit(least) = refused else { panic!("{refused:?}") };
     assert!(Blocks::new(&Head { limit: Some(least), ..head }).is_ok());
     assert!(Blocks::new(&Head { limit: Some(least - 1), ..head }).is_err());
 }

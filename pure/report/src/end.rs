@@ -4,7 +4,7 @@
 //! What a recording says about the end of its application: where jobs stood, and whether the outputs are in their
 //! safe state.
 
-use taut_event::{Rest, Stood};
+use taut_event::{SafeStateOutcome, Stood};
 use taut_plan::Plan;
 
 use crate::observations::{AtRest, Observations};
@@ -41,13 +41,13 @@ pub(crate) fn not_at_rest(rest: &AtRest) -> Option<Breach> {
 
 /// Why the outputs may not be in their safe state; `None` if they are. Takes the result that was recorded, if this
 /// version knows it.
-pub(crate) fn unrest(result: Option<Rest>) -> Option<Unrest> {
+pub(crate) fn unrest(result: Option<SafeStateOutcome>) -> Option<Unrest> {
     match result {
-        Some(Rest::Reached) => None,
-        Some(Rest::Panicked) => Some(Unrest::Panicked),
-        Some(Rest::Crashed(signal)) => Some(Unrest::Crashed { signal }),
-        Some(Rest::Late) => Some(Unrest::Late),
-        Some(Rest::NotStarted) => Some(Unrest::NotStarted),
+        Some(SafeStateOutcome::Reached) => None,
+        Some(SafeStateOutcome::Panicked) => Some(Unrest::Panicked),
+        Some(SafeStateOutcome::Crashed(signal)) => Some(Unrest::Crashed { signal }),
+        Some(SafeStateOutcome::Late) => Some(Unrest::Late),
+        Some(SafeStateOutcome::NotStarted) => Some(Unrest::NotStarted),
         None => Some(Unrest::Unknown),
     }
 }
@@ -61,7 +61,7 @@ pub(crate) fn rest_heap(rest: &AtRest) -> Option<Warning> {
 /// How long it took to bring the outputs to their safe state (ns), if that succeeded.
 pub(crate) fn rested_ns(seen: &Observations) -> Option<u64> {
     let rest = seen.rests.first()?;
-    (rest.result == Some(Rest::Reached)).then_some(rest.took_ns)
+    (rest.result == Some(SafeStateOutcome::Reached)).then_some(rest.took_ns)
 }
 
 /// The name of a resource by its number: the manifest's resources, then the states under locks, in the order of the

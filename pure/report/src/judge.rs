@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use taut_event::file::{Damage, Run};
-use taut_event::{Count, ObservedPlacement, Stood};
+use taut_event::{Counter, ObservedPlacement, Stood};
 use taut_plan::{Arrival, ClassPlan, CorePlan, Plan, Term};
 use taut_time::Duration;
 
@@ -410,11 +410,11 @@ impl<'a> Judge<'a> {
             jitter: Values::of(found.jobs.iter().map(Job::jitter)).spread(),
             execution: Values::of(found.jobs.iter().map(|job| job.cpu)).spread(),
             counts: counted.then(|| Counts {
-                heap_use: seen.count(Count::HeapUse),
-                minor_faults: seen.count(Count::MinorFaults),
-                major_faults: seen.count(Count::MajorFaults),
-                blocked: seen.count(Count::Blocked),
-                preempted: seen.count(Count::Preempted),
+                heap_use: seen.count(Counter::HeapUse),
+                minor_faults: seen.count(Counter::MinorFaults),
+                major_faults: seen.count(Counter::MajorFaults),
+                blocked: seen.count(Counter::Blocked),
+                preempted: seen.count(Counter::Preempted),
             }),
             records_lost: seen.lost,
         }
@@ -619,7 +619,7 @@ impl<'a> Judge<'a> {
     fn cores(&mut self) -> Vec<CoreFigures> {
         let cores = self.plan.cores.iter().zip(&self.seen.cores).filter_map(|(core, seen)| {
             let (minor_faults, major_faults) =
-                (seen.count(Count::MinorFaults)?, seen.count(Count::MajorFaults)?);
+                (seen.count(Counter::MinorFaults)?, seen.count(Counter::MajorFaults)?);
             Some(CoreFigures { cpu: core.cpu, minor_faults, major_faults })
         });
         let cores: Vec<CoreFigures> = cores.collect();

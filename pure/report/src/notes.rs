@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use taut_event::{Count, Ending, Event, Foreign, Interference, ObservedPlacement, Record, Rest, Stood};
+use taut_event::{
+    Counter, Ending, Event, Foreign, Interference, ObservedPlacement, Record, SafeStateOutcome, Stood,
+};
 use taut_model::SchedulingPolicy;
 use taut_plan::{ClassPlan, Plan};
 use taut_time::Duration;
@@ -168,7 +170,7 @@ fn lost(subject: Subject, what: &str, count: u64) -> Content {
     (subject, format!("{} lost", plural(count, what, &format!("{what}s"))), TROUBLE, ("lost", count))
 }
 
-fn counted(subject: Subject, count: Count, times: u64) -> Content {
+fn counted(subject: Subject, count: Counter, times: u64) -> Content {
     (subject, format!("{}: {times}", count.name()), COUNT, ("times", times))
 }
 
@@ -186,7 +188,7 @@ fn ended(plan: &Plan, ending: Ending) -> Content {
     (Subject::Application, text, RUN, ("signal", signal))
 }
 
-fn at_rest(result: Option<Rest>, took: Duration) -> Content {
+fn at_rest(result: Option<SafeStateOutcome>, took: Duration) -> Content {
     let text = match end::unrest(result) {
         None => "outputs were brought to rest".to_owned(),
         Some(why) => not_at_rest(why, took.as_ns()),

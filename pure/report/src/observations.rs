@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use taut_event::{Count, Event, Interference, ObservedPlacement, Record, Rest, Stood};
+use taut_event::{Counter, Event, Interference, ObservedPlacement, Record, SafeStateOutcome, Stood};
 use taut_plan::{ClassPlan, Plan};
 
 /// `State::Running` of `taut_run`, as recorded.
@@ -48,7 +48,7 @@ pub(crate) struct OfTask {
     pub(crate) beyond_backlog: Vec<u64>,
     pub(crate) failed: u64,
     pub(crate) scope_exceeded: u64,
-    pub(crate) counts: Vec<(Count, u64)>,
+    pub(crate) counts: Vec<(Counter, u64)>,
     pub(crate) lost: u64,
     pub(crate) slept: Vec<Sleep>,
     /// The first placement in which the runtime found its thread instead of its own.
@@ -86,7 +86,7 @@ pub(crate) struct OfChannel {
 #[derive(Debug, Default)]
 pub(crate) struct OfCore {
     pub(crate) lost: u64,
-    pub(crate) counts: Vec<(Count, u64)>,
+    pub(crate) counts: Vec<(Counter, u64)>,
     pub(crate) probe_moved: Option<Moved>,
     /// The main thread, which was kept off this core.
     pub(crate) main_moved: Option<Moved>,
@@ -115,14 +115,14 @@ pub(crate) struct ValueEnd {
 /// What became of the outputs' safe state; no result if this version does not know it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AtRest {
-    pub(crate) result: Option<Rest>,
+    pub(crate) result: Option<SafeStateOutcome>,
     pub(crate) took_ns: u64,
     pub(crate) heap_use: Option<u16>,
 }
 
 impl OfTask {
     /// The value of a count; `None` if it was not taken.
-    pub(crate) fn count(&self, of: Count) -> Option<u64> {
+    pub(crate) fn count(&self, of: Counter) -> Option<u64> {
         sum(&self.counts, of)
     }
 }
@@ -137,13 +137,13 @@ impl OfCore {
     }
 
     /// The value of a count; `None` if it was not taken.
-    pub(crate) fn count(&self, of: Count) -> Option<u64> {
+    pub(crate) fn count(&self, of: Counter) -> Option<u64> {
         sum(&self.counts, of)
     }
 }
 
 /// A count that was not taken is not zero.
-fn sum(counts: &[(Count, u64)], of: Count) -> Option<u64> {
+fn sum(counts: &[(Counter, u64)], of: Counter) -> Option<u64> {
     counts.iter().filter(|(count, _)| *count == of).map(|(_, times)| *times).reduce(u64::saturating_add)
 }
 

@@ -589,7 +589,7 @@ fn records() {
         Case::new().job(OUTPUT, T, T).ran(RECORDING, release, start, complete, 0).judged(END)
     };
     let one = || Case::new().job(RECORDING, T, T);
-    let faults = taut_event::Count::MinorFaults as u64;
+    let faults = taut_event::Counter::MinorFaults as u64;
     let slept = || Case::new().job(PROCESSING, T, T + 2_000).put(Kind::Slept, T + 1_000, PROCESSING, 0, 1);
     // The processing, whose first release is due after 2 ms, has no release for two periods and a second.
     let silence = 2 * MS + 2 * PERIOD + 1_000 * MS;
@@ -628,7 +628,7 @@ fn records() {
         (
             "page faults of a core",
             &|count| {
-                let none = one().put(Kind::CoreCounted, END, 0, taut_event::Count::MajorFaults as u64, 0);
+                let none = one().put(Kind::CoreCounted, END, 0, taut_event::Counter::MajorFaults as u64, 0);
                 none.put(Kind::CoreCounted, END, 0, faults, count).judged(END)
             },
             "kept",

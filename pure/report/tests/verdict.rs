@@ -7,7 +7,7 @@ mod recorded;
 
 use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, Script, plan, run};
 use taut_event::file::Run;
-use taut_event::{Count, Foreign, Kind, Place, Record, Rest, Stood};
+use taut_event::{CodeLocation, Counter, Foreign, Kind, Record, SafeStateOutcome, Stood};
 use taut_plan::{ClassPlan, ServicePlan};
 use taut_report::{About, Breach, Cause, CoreFigures, Counts, Ended, Ending, Report, Verdict, Warning};
 use taut_time::Instant;
@@ -163,9 +163,9 @@ fn where_jobs_stood_and_whether_outputs_are_at_rest() {
         Report::new(&plan(), &run)
     };
     let now = Instant::from_ns(0);
-    let at = Some(Place { in_call: true, offset: Some(0x1f3c2) });
+    let at = Some(CodeLocation { in_call: true, offset: Some(0x1f3c2) });
     let stood = Stood { task: OUTPUT, job: 7, at, resource: Some((0, true)) };
-    let report = with(&[stood.to_record(now), Rest::Reached.to_record(now, 41_000, Some(0))]);
+    let report = with(&[stood.to_record(now), SafeStateOutcome::Reached.to_record(now, 41_000, Some(0))]);
     let text = report.text(140, false);
     // The plan has no resource with that number.
     let said = "at that time `output`, job 7, was in a system call, at 0x1f3c2 of the program, holding `?`";
@@ -182,10 +182,10 @@ fn where_jobs_stood_and_whether_outputs_are_at_rest() {
     assert!(text.contains("was at an unknown place, waiting for `?`"), "{text}");
 
     for (rest, said) in [
-        (Rest::Panicked, "the safe state panicked"),
-        (Rest::Crashed(11), "signal 11 in the safe state"),
-        (Rest::Late, "the safe state did not return within its budget"),
-        (Rest::NotStarted, "the safe state did not get a processor"),
+        (SafeStateOutcome::Panicked, "the safe state panicked"),
+        (SafeStateOutcome::Crashed(11), "signal 11 in the safe state"),
+        (SafeStateOutcome::Late, "the safe state did not return within its budget"),
+        (SafeStateOutcome::NotStarted, "the safe state did not get a processor"),
     ] {
         // Also where the run came to its own end.
         let mut run = run(Script::quiet());
@@ -213,7 +213,7 @@ fn no_evidence_is_no_verdict() {
 /// A dispatched core counts some actions per task, and page faults for all of its jobs together.
 #[test]
 fn what_nobody_counted_is_not_zero() {
-    let counted = |count: Count, value| {
+    let counted = |count: Counter, value| {
         let (at, job) = (Instant::from_ns(20_000 * MS), count as u64);
         Record { at, kind: Kind::Counted, cpu: 0, subject: PROCESSING, job, value }
     };
@@ -226,11 +226,11 @@ fn what_nobody_counted_is_not_zero() {
     let text = Report::new(&plan(), &run).text(120, false);
     let row = text.lines().rfind(|line| line.trim_start().starts_with("processing ")).unwrap();
     assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["processing", "0", "-", "-", "-"]);
-    run.records.extend([counted(Count::Blocked, 0), counted(Count::Preempted, 7)]);
+    run.records.extend([counted(Counter::Blocked, 0), counted(Counter::Preempted, 7)]);
     let dispatched = Counts { blocked: Some(0), preempted: Some(7), ..only_heap };
     assert_eq!(counts(&run), dispatched);
     assert_eq!(Report::new(&plan(), &run).cores(), []);
-    for (count, value) in [(Count::MinorFaults, 3), (Count::MajorFaults, 1)] {
+    for (count, value) in [(Counter::MinorFaults, 3), (Counter::MajorFaults, 1)] {
         run.records.push(Record { kind: Kind::CoreCounted, subject: 0, ..counted(count, value) });
     }
     let report = Report::new(&plan(), &run);
@@ -584,7 +584,7 @@ fn a_job_that_never_ends_is_late() {
     let stood = Stood {
         task: OUTPUT,
         job: 10,
-        at: Some(Place { in_call: false, offset: Some(0x1234) }),
+        at: Some(CodeLocation { in_call: false, offset: Some(0x1234) }),
         resource: None,
     };
     let mut run = begun;

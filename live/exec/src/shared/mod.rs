@@ -30,7 +30,7 @@ use std::cell::{OnceCell, UnsafeCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use taut_event::{Count, Kind};
+use taut_event::{Counter, Kind};
 use taut_lock::futex_mutex::FutexMutex;
 use taut_lock::parker::Parker;
 use taut_lock::preemption_control::{PreemptionControl, WrongProcessor};
@@ -313,14 +313,14 @@ impl Shared {
         }
         let sum = |count: fn(&Usage) -> u64| self.totals.iter().filter_map(OnceCell::get).map(count).sum();
         let faults = [
-            (Count::MinorFaults, sum(|usage| usage.minor_faults)),
-            (Count::MajorFaults, sum(|usage| usage.major_faults)),
+            (Counter::MinorFaults, sum(|usage| usage.minor_faults)),
+            (Counter::MajorFaults, sum(|usage| usage.major_faults)),
         ];
         let now_ns = clock::monotonic_ns();
         let State { log, tasks, .. } = self.cell.get_mut();
         for (task, slot) in (0..).zip(tasks) {
             let TaskOutcome { blocked, preempted, .. } = slot.outcome;
-            for (count, value) in [(Count::Blocked, blocked), (Count::Preempted, preempted)] {
+            for (count, value) in [(Counter::Blocked, blocked), (Counter::Preempted, preempted)] {
                 log.job(now_ns, Kind::Counted, task, count as u64, value);
             }
         }

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration as Time;
 
-use taut_event::{Count, Kind, Record};
+use taut_event::{Counter, Kind, Record};
 use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::Replay;
 use taut_sim::{RecordedServer, Rules};
@@ -79,7 +79,7 @@ fn a_sleep_is_counted_and_found_where_something_is_held() {
                 let inside = if held { task.blocked } else { 0 };
                 assert_eq!(task.blocked_inside, inside, "{rule:?} {held} {nested}");
                 assert_eq!(sum(&records, Kind::Slept, None), inside);
-                assert_eq!(sum(&records, Kind::Counted, Some(Count::Blocked as u64)), task.blocked);
+                assert_eq!(sum(&records, Kind::Counted, Some(Counter::Blocked as u64)), task.blocked);
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use taut_event::{Count, Event, Foreign, Interference, Kind, ObservedPlacement, Record, Rest};
+use taut_event::{Counter, Event, Foreign, Interference, Kind, ObservedPlacement, Record, SafeStateOutcome};
 use taut_model::SchedulingPolicy;
 use taut_plan::{LockingProtocol, ResourcePlan, ServerPlan, ServerPolicy};
 use taut_time::{Duration, Instant};
@@ -59,7 +59,7 @@ fn slices_nest_and_flows_have_two_ends() {
 
 /// An event of a kind, with words that all versions know.
 fn event_of(kind: Kind) -> Event {
-    let job = if matches!(kind, Kind::Counted | Kind::CoreCounted) { Count::HeapUse as u64 } else { 0 };
+    let job = if matches!(kind, Kind::Counted | Kind::CoreCounted) { Counter::HeapUse as u64 } else { 0 };
     let at = Instant::from_ns(0);
     Event::of(&Record { at, kind, cpu: 0, subject: 0, job, value: 0 }).unwrap()
 }
@@ -108,7 +108,7 @@ fn notes_of_a_run_are_in_words() {
     let mut run = run(Script { releases: 3, ..Script::quiet() });
     let at = run.records[0].at;
     let placement = ObservedPlacement { policy: 0, priority: 0, is_unpinned: true };
-    let result = Some(Rest::Reached);
+    let result = Some(SafeStateOutcome::Reached);
     let events = [
         Event::Drop { channel: 1, job: 0, values: 2 },
         Event::Service { service: 0, task: 1, state: 2 },

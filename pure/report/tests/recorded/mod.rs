@@ -11,7 +11,7 @@ mod plan;
 use std::collections::VecDeque;
 
 use taut_event::file::{Run, recording};
-use taut_event::{Count, Kind, Record};
+use taut_event::{Counter, Kind, Record};
 use taut_time::Instant;
 
 pub(crate) use plan::plan;
@@ -225,8 +225,8 @@ fn probe(core: &mut Core) {
 fn finish(mut core: Core, releases: u64, killed: bool, now: u64) -> Run {
     if !killed {
         for (task, preempted) in [(RECORDING, 0), (PROCESSING, releases), (OUTPUT, 0), (SOURCE, 12)] {
-            for count in Count::ALL {
-                let value = if count == Count::Preempted { preempted } else { 0 };
+            for count in Counter::ALL {
+                let value = if count == Counter::Preempted { preempted } else { 0 };
                 core.put(Kind::Counted, now + MS, task, count as u64, value);
             }
         }
