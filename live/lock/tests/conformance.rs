@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
 use taut_lock::{Entry, LINE_BYTES, Line, Memory, queued, spin};
-use taut_policy::{FmlpLong, Global, Grant, Mpcp, Msrp, Party, Request, Waiter};
+use taut_policy::{FmlpLong, Global, GlobalAnswer, Grant, LockParty, Mpcp, Msrp, Waiter};
 use taut_time::Instant;
 
 const MOST: usize = 8;
@@ -83,7 +83,7 @@ fn run<L: Lock, R: Global>(seed: u64, mut rule: R, parties: usize, same_priority
     // SAFETY: the lines were just allocated, and nothing else uses them.
     let mut lock = L::new(unsafe { &mut *lines }, parties as u32);
     let mut random = Random(seed | 1);
-    let party = |task| Party { core: task % 3, task };
+    let party = |task| LockParty { core: task % 3, task };
     let (mut waiting, mut granted, mut overtook) = (Vec::new(), 0, 0);
     for now in 0..if cfg!(miri) { 40 } else { 300 } {
         let task = random.below(parties);
@@ -98,7 +98,7 @@ fn run<L: Lock, R: Global>(seed: u64, mut rule: R, parties: usize, same_priority
         } else if !waiting.contains(&task) {
             let priority = if same_priority { 1 } else { random.below(4) as u32 };
             let asked = rule.request(Instant::from_ns(now), party(task), priority).unwrap();
-            let at_once = matches!(asked, Request::Granted(Grant { .. }));
+            let at_once = matches!(asked, GlobalAnswer::Granted(Grant { .. }));
             assert_eq!(lock.request(task, priority), at_once, "seed {seed}, at {now}");
             if !at_once {
                 waiting.push(task);

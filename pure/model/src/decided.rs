@@ -6,7 +6,7 @@
 use taut_time::Duration;
 
 use crate::{
-    ChannelId, Class, Flow, LockingProtocol, Mechanism, Model, Parties, Party, RealTime, ResourceId,
+    ChannelId, Class, Flow, LockingProtocol, Mechanism, Model, Party, PartyCounts, RealTime, ResourceId,
     STAMP_BYTES, Section, Shared, TaskId,
 };
 
@@ -100,10 +100,10 @@ impl Model {
     }
 
     /// The numbers of a channel's parties.
-    pub fn parties(&self, id: ChannelId) -> Parties {
+    pub fn parties(&self, id: ChannelId) -> PartyCounts {
         let channel = self.channel(id);
         let count = |of: &dyn Fn(&Party) -> bool| channel.readers.iter().filter(|reader| of(reader)).count();
-        Parties {
+        PartyCounts {
             real_time_writer: self.is_real_time(channel.writer),
             readers: channel.readers.len(),
             real_time_readers: count(&|reader| self.is_real_time(*reader)),

@@ -31,8 +31,8 @@ use std::hash::Hash;
 use std::ops::Deref;
 
 use taut_policy::{
-    CAPACITY_MAX, ChannelKind, Flow, LINE_BYTES, LockingProtocol, Mechanism, Overrun, PRIORITY_MAX, Parties,
-    SAFE_STATE_MAX, STAMP_BYTES, SchedulingPolicy, Way, is_name,
+    CAPACITY_MAX, ChannelKind, Flow, LINE_BYTES, LockingProtocol, Mechanism, Overrun, PRIORITY_MAX,
+    PartyCounts, SAFE_STATE_MAX, STAMP_BYTES, SchedulingPolicy, Way, is_name,
 };
 use taut_time::Duration;
 
@@ -380,7 +380,7 @@ fn all_parties(channel: &ChannelPlan) -> impl Iterator<Item = (&str, bool)> {
 }
 
 /// Counts the parties of a channel. Checks that each exists, and is a party only once.
-fn parties_of(known: &Known<'_>, channel: &ChannelPlan) -> Result<Parties, Invalid> {
+fn parties_of(known: &Known<'_>, channel: &ChannelPlan) -> Result<PartyCounts, Invalid> {
     let name = &channel.name;
     for (party, client) in all_parties(channel) {
         let is = if client { known.clients.contains(party) } else { known.tasks.contains_key(party) };
@@ -388,7 +388,7 @@ fn parties_of(known: &Known<'_>, channel: &ChannelPlan) -> Result<Parties, Inval
     }
     unique(all_parties(channel), |(party, _)| format!("channel `{name}` names `{party}` twice"))?;
     let readers = || all_parties(channel).skip(1);
-    Ok(Parties {
+    Ok(PartyCounts {
         real_time_writer: known.is_real_time(&channel.writer.name, channel.writer.client),
         readers: channel.readers.len(),
         real_time_readers: readers().filter(|(party, client)| known.is_real_time(party, *client)).count(),
@@ -401,7 +401,7 @@ fn parties_of(known: &Known<'_>, channel: &ChannelPlan) -> Result<Parties, Inval
 fn reader_of(
     known: &Known<'_>,
     channel: &ChannelPlan,
-    parties: &Parties,
+    parties: &PartyCounts,
     reader: &ReaderPlan,
 ) -> Result<(), Invalid> {
     let (name, reads, mechanism) = (&channel.name, &reader.name, channel.mechanism);

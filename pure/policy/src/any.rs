@@ -12,7 +12,9 @@ use crate::ceiling::{Immediate, Original};
 use crate::queue::{Fronted, Heap, HeapSlot};
 use crate::ranked::ByRank;
 use crate::sections::{Sections, Uncontended};
-use crate::{Answer, Core, Dfp, LocalResource, LocalRule, Locking, Misuse, Scheduler, Slot, Srp, SrpTask};
+use crate::{
+    Core, Dfp, LocalAnswer, LocalResource, LocalRule, Locking, Misuse, Scheduler, Slot, Srp, SrpTask,
+};
 
 /// A ready queue that takes any rank.
 pub type AnyQueue = Fronted<Heap<Box<[HeapSlot]>>>;
@@ -161,7 +163,7 @@ impl AnyLocal {
     /// granted. If not, nothing has changed, and the slow path returns the reason; a rule without a fast path never
     /// grants here.
     pub fn lock_fast(&mut self, resource: usize) -> bool {
-        self.fast_path().is_some_and(|sections| sections.lock_fast(resource) == Ok(Answer::Granted))
+        self.fast_path().is_some_and(|sections| sections.lock_fast(resource) == Ok(LocalAnswer::Granted))
     }
 
     /// [`Locking::unlock`] by the fast path. Returns whether the running task continues; if not, the caller must call
@@ -231,7 +233,7 @@ impl Scheduler for AnyLocal {
 }
 
 impl Locking for AnyLocal {
-    fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse> {
+    fn lock(&mut self, now: Instant, resource: usize) -> Result<LocalAnswer, Misuse> {
         each!(self, rule => rule.lock(now, resource))
     }
 

@@ -145,7 +145,7 @@ mod tests {
     use taut_time::Instant;
 
     use super::*;
-    use crate::{Answer, Attributes, LocalRule, Locking, Scheduler};
+    use crate::{Attributes, LocalAnswer, LocalRule, Locking, Scheduler};
 
     fn ms(ms: u64) -> Attribute {
         Attribute::Deadline(Duration::from_ms(ms))
@@ -212,7 +212,7 @@ mod tests {
             );
             let at = Instant::from_ns(0);
             rule.release(1, at).unwrap();
-            assert_eq!((rule.decide(), rule.lock(at, 0)), (Some(1), Ok(Answer::Granted)));
+            assert_eq!((rule.decide(), rule.lock(at, 0)), (Some(1), Ok(LocalAnswer::Granted)));
             assert_eq!(rule.set_ceiling(0, above), Err(Misuse::Holding));
             assert_eq!((rule.ceiling(0), rule.check_state()), (Ok(levels[0]), Ok(())));
             rule.unlock(0).unwrap();
@@ -220,7 +220,7 @@ mod tests {
             // Now the ceiling also keeps out a task that does not use the resource and is below the ceiling.
             let (mut other, level) = (rule.clone(), levels[0]);
             assert_eq!((rule.ceiling(0), rule.decide()), (Ok(above), Some(1)));
-            assert_eq!(rule.lock(at, 0), Ok(Answer::Granted));
+            assert_eq!(rule.lock(at, 0), Ok(LocalAnswer::Granted));
             rule.release(0, at).unwrap();
             let original = matches!(rule, AnyLocal::Original(_));
             assert_eq!(rule.decide(), Some(if original { 0 } else { 1 }));

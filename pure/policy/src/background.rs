@@ -18,18 +18,18 @@
 //! in the background, no other job of its task begins. So C = budget + longest section covers the job for all less
 //! urgent tasks; for more urgent tasks, its sections cause blocking as usual.
 
-use crate::queue::{End, ReadyQueue};
+use crate::queue::{QueueEnd, ReadyQueue};
 use crate::{Misuse, Scheduler};
 
 /// The background of a core, beside its rule. The rule must allow jobs to suspend: every rule of this crate does.
 /// [`Dfp`](crate::Dfp) does so here, because a job is lifted only while no task holds a resource.
 ///
 /// ```
-/// use taut_policy::queue::{List, Node};
+/// use taut_policy::queue::{LinkedList, Node};
 /// use taut_policy::{Background, FixedPriority, Scheduler, Slot};
 /// use taut_time::Instant;
 ///
-/// let list = || List::new([Node::EMPTY; 2]);
+/// let list = || LinkedList::new([Node::EMPTY; 2]);
 /// let mut rule = FixedPriority::new(list(), [Slot::EMPTY; 2], &[2, 1]).unwrap();
 /// let mut background = Background::new(list());
 /// rule.release(0, Instant::from_ns(0)).unwrap();
@@ -54,7 +54,7 @@ impl<Q: ReadyQueue> Background<Q> {
     }
 
     /// Moves the job that the rule runs to the background, behind the jobs there. Returns its task. O(1) with
-    /// [`List`](crate::queue::List), and a step of the rule.
+    /// [`LinkedList`](crate::queue::LinkedList), and a step of the rule.
     ///
     /// # Errors
     /// [`Misuse::State`] if no task runs, [`Misuse::Holding`], [`Misuse::Task`] if there is no place for the task.
@@ -64,7 +64,7 @@ impl<Q: ReadyQueue> Background<Q> {
             return Err(Misuse::Task);
         }
         rule.suspend()?;
-        self.jobs.insert(task, 0, End::Back)?;
+        self.jobs.insert(task, 0, QueueEnd::Back)?;
         Ok(task)
     }
 
@@ -132,8 +132,8 @@ mod tests {
     use taut_time::{Duration, Instant};
 
     use super::*;
-    use crate::queue::{Heap, HeapSlot, List, Node};
-    use crate::{Answer, LocalResource, Locking, Srp, SrpTask};
+    use crate::queue::{Heap, HeapSlot, LinkedList, Node};
+    use crate::{LocalAnswer, LocalResource, Locking, Srp, SrpTask};
 
     /// A demoted job locks a resource in the background. A less urgent job that arrives meanwhile waits for that one
     /// section; a more urgent one that does not use the resource does not wait.
@@ -144,11 +144,11 @@ mod tests {
         let resources = [LocalResource::EMPTY; 1];
         let mut rule =
             Srp::new(ready, [SrpTask::EMPTY; 3], &relative, resources, &relative[..1]).expect("fits");
-        let mut background = Background::new(List::new([Node::EMPTY; 3]));
+        let mut background = Background::new(LinkedList::new([Node::EMPTY; 3]));
         let now = Instant::from_ns(0);
         rule.release(0, now).expect("idle");
         assert_eq!(background.decide(&mut rule), Some(0));
-        assert_eq!(rule.lock(now, 0), Ok(Answer::Granted));
+        assert_eq!(rule.lock(now, 0), Ok(LocalAnswer::Granted));
         assert_eq!(background.demote(&mut rule), Err(Misuse::Holding));
         rule.unlock(0).expect("it holds it");
         assert_eq!(background.decide(&mut rule), Some(0));
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!((background.decide(&mut rule), background.running()), (Some(0), Some(0)));
         assert_eq!(background.lift(&mut rule), Ok(0));
         assert_eq!(background.decide(&mut rule), Some(0));
-        assert_eq!(rule.lock(now, 0), Ok(Answer::Granted));
+        assert_eq!(rule.lock(now, 0), Ok(LocalAnswer::Granted));
         assert_eq!(background.decide_leaving(&mut rule, |task| task == 0), Some(0), "it holds something");
         rule.release(2, now).expect("idle");
         assert_eq!(background.decide(&mut rule), Some(0), "the ceiling keeps it out");

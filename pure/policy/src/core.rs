@@ -14,7 +14,7 @@ use taut_time::Instant;
 
 use crate::queue::ReadyQueue;
 use crate::ranked::{NoResources, Ranked, State};
-use crate::{Answer, Locking, Misuse, Scheduler, Slot, Store};
+use crate::{LocalAnswer, Locking, Misuse, Scheduler, Slot, Store};
 
 /// A local rule with the bands above it.
 #[derive(Clone, Debug)]
@@ -180,10 +180,10 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Scheduler for Core<L, Q, S> {
 
 impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Locking for Core<L, Q, S> {
     #[inline]
-    fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse> {
+    fn lock(&mut self, now: Instant, resource: usize) -> Result<LocalAnswer, Misuse> {
         self.ordinary()?;
         let answer = self.local.lock(now, resource)?;
-        if answer == Answer::Waits {
+        if answer == LocalAnswer::Waits {
             self.running = None;
         }
         Ok(answer)

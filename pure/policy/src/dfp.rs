@@ -30,7 +30,7 @@
 //!
 //! Without J, the clock fails on a real kernel: a release that nominally came before a lock, but that the timer
 //! recognises after it, has a deadline before the floor and runs beside the holder. [`Locking::lock`] then answers
-//! [`Answer::Broken`]. A true J is a bound on the latency of the machine, and such a bound is not known. The next
+//! [`LocalAnswer::Broken`]. A true J is a bound on the latency of the machine, and such a bound is not known. The next
 //! release needs no bound: however late a release is reported, it was the next one until then. The base must be the
 //! least over all tasks of the core; for a task whose next arrival is unknown, the least possible one: no later than
 //! now.
@@ -42,7 +42,7 @@ use taut_time::{Duration, Instant};
 
 use crate::queue::ReadyQueue;
 use crate::ranked::{ByRank, Ranked};
-use crate::{Answer, LocalResource, Locking, Misuse, Slot, Store};
+use crate::{LocalAnswer, LocalResource, Locking, Misuse, Slot, Store};
 
 /// EDF with deadline floors.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> ByRank for Dfp<Q, S
 
 impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Dfp<Q, S, R> {
     #[inline]
-    fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse> {
+    fn lock(&mut self, now: Instant, resource: usize) -> Result<LocalAnswer, Misuse> {
         let (now, jitter) = (now.as_ns(), self.jitter);
         // Saturates downwards: an earlier deadline is safe.
         self.ranked.sections.lock(resource, |floor| Some(now.saturating_add(floor).saturating_sub(jitter)))

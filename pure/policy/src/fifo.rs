@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use crate::{Misuse, Party, Store};
+use crate::{LockParty, Misuse, Store};
 
 /// The holder of a resource and its waiters, first come, first served.
 #[derive(Clone, Debug)]
@@ -10,20 +10,20 @@ pub(crate) struct Fifo<S> {
     places: S,
     first: usize,
     len: usize,
-    pub(crate) holder: Option<Party>,
+    pub(crate) holder: Option<LockParty>,
 }
 
 /// A task that waits for a global resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiter {
-    pub(crate) party: Party,
+    pub(crate) party: LockParty,
     /// For the rule: a priority, or the instant of the request.
     pub(crate) number: u64,
 }
 
 impl Waiter {
     /// An empty place.
-    pub const EMPTY: Self = Self { party: Party { core: 0, task: 0 }, number: 0 };
+    pub const EMPTY: Self = Self { party: LockParty { core: 0, task: 0 }, number: 0 };
 }
 
 impl<S: Store<Waiter>> Fifo<S> {
@@ -32,7 +32,7 @@ impl<S: Store<Waiter>> Fifo<S> {
     }
 
     /// Returns whether the request is granted at once.
-    pub(crate) fn request(&mut self, party: Party, number: u64) -> Result<bool, Misuse> {
+    pub(crate) fn request(&mut self, party: LockParty, number: u64) -> Result<bool, Misuse> {
         if self.holder == Some(party) {
             return Err(Misuse::Again);
         }
@@ -53,7 +53,7 @@ impl<S: Store<Waiter>> Fifo<S> {
         Ok(false)
     }
 
-    pub(crate) fn pass(&mut self, party: Party, to: Party) -> Result<(), Misuse> {
+    pub(crate) fn pass(&mut self, party: LockParty, to: LockParty) -> Result<(), Misuse> {
         if self.holder != Some(party) {
             return Err(Misuse::NotHolder);
         }
@@ -61,7 +61,7 @@ impl<S: Store<Waiter>> Fifo<S> {
         Ok(())
     }
 
-    pub(crate) fn release(&mut self, party: Party) -> Result<Option<Waiter>, Misuse> {
+    pub(crate) fn release(&mut self, party: LockParty) -> Result<Option<Waiter>, Misuse> {
         if self.holder != Some(party) {
             return Err(Misuse::NotHolder);
         }

@@ -61,7 +61,7 @@ impl Way {
 
 /// The numbers of a channel's parties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parties {
+pub struct PartyCounts {
     /// Whether the writer is real-time.
     pub real_time_writer: bool,
     /// All readers.
@@ -148,8 +148,9 @@ impl Mechanism {
     /// object read-only and cannot store them. Hybrid also serves any number of readers that store nothing, even if
     /// there are no others. Improved Chen and NBW rely on a bound on the rate of writes, which only a real-time writer
     /// guarantees. All parties of a lock are real-time, so that none waits for a party that is not.
-    pub fn serves(self, kind: ChannelKind, parties: &Parties) -> bool {
-        let &Parties { real_time_writer, readers, real_time_readers, client_readers, synchronous } = parties;
+    pub fn serves(self, kind: ChannelKind, parties: &PartyCounts) -> bool {
+        let &PartyCounts { real_time_writer, readers, real_time_readers, client_readers, synchronous } =
+            parties;
         if (kind == ChannelKind::Queue) != (self == Self::Qrtr) || synchronous != self.preserves_flow() {
             return false;
         }
@@ -342,9 +343,14 @@ mod tests {
         use Mechanism::{Chen, DoubleBuffer, Hybrid, ImprovedChen, Mpcp, Msrp, Nbw, Peterson, Presence, Srp};
         let locks = [Srp, Msrp, Mpcp];
         let of = |kind, real_time_writer, readers, real_time_readers, client_readers| {
-            let parties =
-                Parties { real_time_writer, readers, real_time_readers, client_readers, synchronous: false };
-            let flow = Parties { synchronous: true, ..parties };
+            let parties = PartyCounts {
+                real_time_writer,
+                readers,
+                real_time_readers,
+                client_readers,
+                synchronous: false,
+            };
+            let flow = PartyCounts { synchronous: true, ..parties };
             let preserving = [Mechanism::Dbp, Mechanism::Tccp].map(|mechanism| mechanism.serves(kind, &flow));
             let real_time = real_time_writer && readers == real_time_readers && (1..=62).contains(&readers);
             assert_eq!(preserving, [kind == ChannelKind::State && real_time; 2]);

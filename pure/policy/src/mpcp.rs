@@ -15,7 +15,7 @@
 use taut_time::Instant;
 
 use crate::fifo::Waiter;
-use crate::{Global, Grant, Misuse, Party, Request, Store};
+use crate::{Global, GlobalAnswer, Grant, LockParty, Misuse, Store};
 
 /// A global resource for which tasks suspend by priority.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Mpcp<S, C> {
     len: usize,
     /// The ceiling on each core.
     ceilings: C,
-    holder: Option<Party>,
+    holder: Option<LockParty>,
 }
 
 impl<S: Store<Waiter>, C: Store<u32>> Mpcp<S, C> {
@@ -34,7 +34,7 @@ impl<S: Store<Waiter>, C: Store<u32>> Mpcp<S, C> {
         Self { waiting: places, len: 0, ceilings, holder: None }
     }
 
-    fn grant(&mut self, party: Party) -> Grant {
+    fn grant(&mut self, party: LockParty) -> Grant {
         self.holder = Some(party);
         let ceiling = self.ceilings.as_ref().get(party.core).copied().unwrap_or(0);
         Grant { party, rank: u64::from(u32::MAX - ceiling) }
@@ -44,9 +44,9 @@ impl<S: Store<Waiter>, C: Store<u32>> Mpcp<S, C> {
 impl<S: Store<Waiter>, C: Store<u32>> Global for Mpcp<S, C> {
     const SPINS: bool = false;
 
-    fn request(&mut self, _: Instant, party: Party, priority: u32) -> Result<Request, Misuse> {
+    fn request(&mut self, _: Instant, party: LockParty, priority: u32) -> Result<GlobalAnswer, Misuse> {
         match self.holder {
-            None => return Ok(Request::Granted(self.grant(party))),
+            None => return Ok(GlobalAnswer::Granted(self.grant(party))),
             Some(holder) if holder == party => return Err(Misuse::Again),
             Some(_) => {}
         }
@@ -63,10 +63,10 @@ impl<S: Store<Waiter>, C: Store<u32>> Global for Mpcp<S, C> {
         }
         waiting[at] = Waiter { party, number };
         self.len += 1;
-        Ok(Request::Waits)
+        Ok(GlobalAnswer::Waits)
     }
 
-    fn release(&mut self, party: Party) -> Result<Option<Grant>, Misuse> {
+    fn release(&mut self, party: LockParty) -> Result<Option<Grant>, Misuse> {
         if self.holder != Some(party) {
             return Err(Misuse::NotHolder);
         }
@@ -79,7 +79,7 @@ impl<S: Store<Waiter>, C: Store<u32>> Global for Mpcp<S, C> {
         Ok(Some(self.grant(next)))
     }
 
-    fn pass(&mut self, party: Party, to: Party) -> Result<(), Misuse> {
+    fn pass(&mut self, party: LockParty, to: LockParty) -> Result<(), Misuse> {
         if self.holder != Some(party) {
             return Err(Misuse::NotHolder);
         }
@@ -87,7 +87,7 @@ impl<S: Store<Waiter>, C: Store<u32>> Global for Mpcp<S, C> {
         Ok(())
     }
 
-    fn holder(&self) -> Option<Party> {
+    fn holder(&self) -> Option<LockParty> {
         self.holder
     }
 }
@@ -98,14 +98,14 @@ mod tests {
 
     #[test]
     fn by_priority_then_first_come() {
-        let party = |core, task| Party { core, task };
+        let party = |core, task| LockParty { core, task };
         let now = Instant::from_ns(0);
         let mut resource = Mpcp::new([Waiter::EMPTY; 4], [7, 8]);
         let granted =
             |core, task, ceiling: u32| Grant { party: party(core, task), rank: (u32::MAX - ceiling).into() };
-        assert_eq!(resource.request(now, party(0, 0), 1), Ok(Request::Granted(granted(0, 0, 7))));
+        assert_eq!(resource.request(now, party(0, 0), 1), Ok(GlobalAnswer::Granted(granted(0, 0, 7))));
         for (who, priority) in [(party(1, 0), 5), (party(1, 1), 9), (party(0, 1), 5), (party(1, 2), 3)] {
-            assert_eq!(resource.request(now, who, priority), Ok(Request::Waits));
+            assert_eq!(resource.request(now, who, priority), Ok(GlobalAnswer::Waits));
         }
         assert_eq!(resource.request(now, party(0, 3), 3), Err(Misuse::Resource));
         let mut holder = party(0, 0);
@@ -118,18 +118,18 @@ mod tests {
 
     #[test]
     fn what_is_passed_is_granted_to_nobody() {
-        let party = |core, task| Party { core, task };
+        let party = |core, task| LockParty { core, task };
         let now = Instant::from_ns(0);
         let mut resource = Mpcp::new([Waiter::EMPTY; 2], [7, 8]);
         let granted =
             |core, task, ceiling: u32| Grant { party: party(core, task), rank: (u32::MAX - ceiling).into() };
         assert_eq!(resource.pass(party(0, 0), party(1, 0)), Err(Misuse::NotHolder));
-        assert_eq!(resource.request(now, party(0, 0), 1), Ok(Request::Granted(granted(0, 0, 7))));
-        assert_eq!(resource.request(now, party(1, 0), 5), Ok(Request::Waits));
+        assert_eq!(resource.request(now, party(0, 0), 1), Ok(GlobalAnswer::Granted(granted(0, 0, 7))));
+        assert_eq!(resource.request(now, party(1, 0), 5), Ok(GlobalAnswer::Waits));
         assert_eq!(resource.pass(party(0, 0), party(9, 9)), Ok(()));
         assert_eq!(resource.holder(), Some(party(9, 9)));
         // The task that passed the resource on may ask again, and is the more urgent of the two.
-        assert_eq!(resource.request(now, party(0, 0), 6), Ok(Request::Waits));
+        assert_eq!(resource.request(now, party(0, 0), 6), Ok(GlobalAnswer::Waits));
         assert_eq!(resource.release(party(9, 9)), Ok(Some(granted(0, 0, 7))));
         assert_eq!(resource.release(party(0, 0)), Ok(Some(granted(1, 0, 8))));
     }

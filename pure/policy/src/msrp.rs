@@ -15,7 +15,7 @@
 use taut_time::Instant;
 
 use crate::fifo::{Fifo, Waiter};
-use crate::{Global, Grant, Misuse, Party, Request, Store};
+use crate::{Global, GlobalAnswer, Grant, LockParty, Misuse, Store};
 
 /// A global resource for which tasks spin.
 #[derive(Clone, Debug)]
@@ -33,21 +33,21 @@ impl<S: Store<Waiter>> Msrp<S> {
 impl<S: Store<Waiter>> Global for Msrp<S> {
     const SPINS: bool = true;
 
-    fn request(&mut self, _: Instant, party: Party, _: u32) -> Result<Request, Misuse> {
+    fn request(&mut self, _: Instant, party: LockParty, _: u32) -> Result<GlobalAnswer, Misuse> {
         let granted = self.fifo.request(party, 0)?;
-        Ok(if granted { Request::Granted(Grant { party, rank: 0 }) } else { Request::Waits })
+        Ok(if granted { GlobalAnswer::Granted(Grant { party, rank: 0 }) } else { GlobalAnswer::Waits })
     }
 
-    fn release(&mut self, party: Party) -> Result<Option<Grant>, Misuse> {
+    fn release(&mut self, party: LockParty) -> Result<Option<Grant>, Misuse> {
         let next = self.fifo.release(party)?;
         Ok(next.map(|next| Grant { party: next.party, rank: 0 }))
     }
 
-    fn pass(&mut self, party: Party, to: Party) -> Result<(), Misuse> {
+    fn pass(&mut self, party: LockParty, to: LockParty) -> Result<(), Misuse> {
         self.fifo.pass(party, to)
     }
 
-    fn holder(&self) -> Option<Party> {
+    fn holder(&self) -> Option<LockParty> {
         self.fifo.holder
     }
 }

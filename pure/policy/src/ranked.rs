@@ -3,7 +3,7 @@
 
 use taut_time::Instant;
 
-use crate::queue::{End, ReadyQueue};
+use crate::queue::{QueueEnd, ReadyQueue};
 use crate::sections::{Last, Sections};
 use crate::{LocalResource, Misuse, Scheduler, Store};
 
@@ -109,7 +109,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
     /// Makes a task ready, behind its equals.
     pub(crate) fn admit(&mut self, task: usize, from: State, rank: u64) -> Result<(), Misuse> {
         self.in_state(task, from)?;
-        self.ready.insert(task, rank, End::Back)?;
+        self.ready.insert(task, rank, QueueEnd::Back)?;
         let slot = self.slot_mut(task);
         (slot.rank, slot.state) = (rank, State::Ready);
         self.sections.ask_anew();
@@ -170,7 +170,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
             let own = self.slot(running).rank;
             // The task came out of this queue, so there is room; its rank was accepted before, or is that of a
             // ceiling.
-            let _ = self.ready.insert(running, own, End::Front);
+            let _ = self.ready.insert(running, own, QueueEnd::Front);
         }
         let last = self.slot(first).last;
         self.sections.start(first, last, rank);

@@ -40,7 +40,7 @@ impl fmt::Display for Misuse {
 
 /// The answer to a request for a local resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum LocalAnswer {
     /// The task holds it.
     Granted,
     /// The task waits; when it next runs, it holds the resource.
@@ -97,7 +97,7 @@ pub trait Locking: Scheduler {
     ///
     /// # Errors
     /// [`Misuse::State`] if no task runs, [`Misuse::Resource`], [`Misuse::Again`].
-    fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse>;
+    fn lock(&mut self, now: Instant, resource: usize) -> Result<LocalAnswer, Misuse>;
 
     /// The running task releases the resource that it locked last. The caller must call [`Scheduler::decide`] next.
     ///
@@ -117,7 +117,7 @@ pub trait Locking: Scheduler {
 
 /// A task of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Party {
+pub struct LockParty {
     /// The core.
     pub core: usize,
     /// The task: its position on that core.
@@ -128,14 +128,14 @@ pub struct Party {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The new holder.
-    pub party: Party,
+    pub party: LockParty,
     /// Its rank among the boosted tasks of its core: smaller runs first. Meaningless where holders are pinned.
     pub rank: u64,
 }
 
 /// The answer to a request for a global resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum GlobalAnswer {
     /// The requesting task holds it.
     Granted(Grant),
     /// The requesting task waits, as [`Global::SPINS`] says, until a release returns its grant.
@@ -152,21 +152,21 @@ pub trait Global {
     ///
     /// # Errors
     /// [`Misuse::Again`] if the task holds it, [`Misuse::Resource`] if there is no place left to wait.
-    fn request(&mut self, now: Instant, party: Party, priority: u32) -> Result<Request, Misuse>;
+    fn request(&mut self, now: Instant, party: LockParty, priority: u32) -> Result<GlobalAnswer, Misuse>;
 
     /// The holder releases the resource. Returns the grant of the next waiter, if there is one.
     ///
     /// # Errors
     /// [`Misuse::NotHolder`].
-    fn release(&mut self, party: Party) -> Result<Option<Grant>, Misuse>;
+    fn release(&mut self, party: LockParty) -> Result<Option<Grant>, Misuse>;
 
     /// The holder passes the resource to `to`, which is not a waiter. The waiters keep waiting; none of them gets the
     /// resource yet. O(1).
     ///
     /// # Errors
     /// [`Misuse::NotHolder`].
-    fn pass(&mut self, party: Party, to: Party) -> Result<(), Misuse>;
+    fn pass(&mut self, party: LockParty, to: LockParty) -> Result<(), Misuse>;
 
     /// The holder.
-    fn holder(&self) -> Option<Party>;
+    fn holder(&self) -> Option<LockParty>;
 }

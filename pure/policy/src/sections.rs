@@ -25,7 +25,7 @@
 //! Cost        O(1), whatever the number of ready tasks
 //! ```
 
-use crate::{Answer, Misuse, Store};
+use crate::{LocalAnswer, Misuse, Store};
 
 const NONE: u32 = u32::MAX;
 
@@ -304,14 +304,14 @@ impl<R: Store<LocalResource>> Sections<R> {
         &mut self,
         resource: usize,
         limit: impl Fn(u64) -> Option<u64>,
-    ) -> Result<Answer, Misuse> {
+    ) -> Result<LocalAnswer, Misuse> {
         if self.last < NOTHING {
             self.write();
             self.runner()?;
         }
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
         if place.holder != NONE {
-            return if place.holder == self.runner { Err(Misuse::Again) } else { Ok(Answer::Broken) };
+            return if place.holder == self.runner { Err(Misuse::Again) } else { Ok(LocalAnswer::Broken) };
         }
         (place.holder, place.before, place.below) = (self.runner, self.ceiling, self.last as u32);
         self.last = resource as u64;
@@ -320,11 +320,11 @@ impl<R: Store<LocalResource>> Sections<R> {
         {
             self.ceiling = limit;
         }
-        Ok(Answer::Granted)
+        Ok(LocalAnswer::Granted)
     }
 
     /// The running task locks a resource, under a rule that has a fast path.
-    pub(crate) fn lock_fast(&mut self, resource: usize) -> Result<Answer, Misuse> {
+    pub(crate) fn lock_fast(&mut self, resource: usize) -> Result<LocalAnswer, Misuse> {
         let from = self.from;
         self.lock(resource, |limit| from.checked_add(limit))
     }

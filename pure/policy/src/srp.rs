@@ -23,9 +23,9 @@
 
 use taut_time::{Duration, Instant};
 
-use crate::queue::{End, ReadyQueue};
+use crate::queue::{QueueEnd, ReadyQueue};
 use crate::sections::{Last, Sections};
-use crate::{Answer, LocalResource, Locking, Misuse, Scheduler, Store};
+use crate::{LocalAnswer, LocalResource, Locking, Misuse, Scheduler, Store};
 
 /// What the rule knows about a task, and one place of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
             return Err(Misuse::State);
         }
         let deadline = deadline(slot);
-        self.unstarted.insert(task, deadline, End::Back)?;
+        self.unstarted.insert(task, deadline, QueueEnd::Back)?;
         (slot.absolute, slot.state) = (deadline, State::Waiting);
         self.sections.ask_anew();
         Ok(())
@@ -243,7 +243,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Scheduler for Sr
 
 impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Locking for Srp<Q, S, R> {
     #[inline]
-    fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
+    fn lock(&mut self, _: Instant, resource: usize) -> Result<LocalAnswer, Misuse> {
         self.sections.lock(resource, Some)
     }
 

@@ -6,7 +6,7 @@
 mod core_units;
 
 use core_units::{AnyServer, Driver, Task, at, ns, run_edf};
-use taut_policy::server::{Any, ConstantBandwidth, Server};
+use taut_policy::server::{Any, ConstantBandwidth, ServerRule};
 
 fn server(budget: u64, period: u64) -> AnyServer {
     Any::ConstantBandwidth(ConstantBandwidth::new(ns(budget), ns(period)).expect("fits"))

@@ -5,7 +5,7 @@
 //! one takes the fast path wherever there is one.
 
 use proptest::prelude::*;
-use taut_policy::{Answer, AnyLocal, Attributes, LocalRule, Locking, Scheduler, Uncontended};
+use taut_policy::{AnyLocal, Attributes, LocalAnswer, LocalRule, Locking, Scheduler, Uncontended};
 use taut_time::{Duration, Instant};
 
 const TASKS: usize = 5;
@@ -52,13 +52,13 @@ fn both(which: LocalRule, deadlines: &[u64], steps: &[(u8, usize)], uncontended:
                 let granted = uncontended && short.lock_uncontended(Uncontended::new(resource as u32))
                     || short.lock_fast(resource);
                 goes_on = granted;
-                if !granted && (answer != Ok(Answer::Granted) || !short.has_fast_path()) {
+                if !granted && (answer != Ok(LocalAnswer::Granted) || !short.has_fast_path()) {
                     // The slow path says why.
                     assert_eq!(short.lock(now, resource), answer);
                 }
                 (
-                    answer == Ok(Answer::Granted),
-                    granted || !short.has_fast_path() && answer == Ok(Answer::Granted),
+                    answer == Ok(LocalAnswer::Granted),
+                    granted || !short.has_fast_path() && answer == Ok(LocalAnswer::Granted),
                 )
             }
             _ if short.has_fast_path() => {

@@ -7,9 +7,10 @@ mod core_units;
 
 use core_units::{AnyServer, at, ns};
 use proptest::prelude::*;
-use taut_policy::queue::{List, Node};
+use taut_policy::queue::{LinkedList, Node};
 use taut_policy::server::{
-    Any, ConstantBandwidth, Deferrable, Polling, Replenishment, Served, Server, ServerEntry, Sporadic, Turn,
+    Any, ConstantBandwidth, Deferrable, Polling, Replenishment, Served, ServerEntry, ServerRule, Sporadic,
+    Turn,
 };
 use taut_policy::{FixedPriority, Scheduler, Slot};
 
@@ -76,7 +77,7 @@ proptest! {
         servers in prop::collection::vec(any_server(), 3),
         steps in prop::collection::vec((time(), 0..6, 0_usize..4), 1..60),
     ) {
-        let ready = List::new([Node::EMPTY; 5]);
+        let ready = LinkedList::new([Node::EMPTY; 5]);
         let rule = FixedPriority::new(ready, [Slot::EMPTY; 5], &[2, 4, 1, 3, 5]).expect("fits");
         let entries: Vec<_> = servers.into_iter().map(ServerEntry::new).collect();
         let mut core = Served::new(rule, 2, entries);

@@ -6,7 +6,7 @@
 mod units;
 
 use proptest::prelude::*;
-use taut_policy::{Answer, Dfp, LocalResource, Locking, Scheduler, Slot};
+use taut_policy::{Dfp, LocalAnswer, LocalResource, Locking, Scheduler, Slot};
 use taut_time::{Duration, Instant};
 use units::{
     Lock, RESOURCES, Run, TASKS, Unlock, deadlines, dfp, dfp_next, dfp_with, heap, immediate, inside, job,
@@ -48,7 +48,7 @@ fn arrival_in_the_tick_of_the_lock_waits() {
     let now = Instant::from_ns(5);
     rule.release(0, Instant::from_ns(0)).expect("idle");
     assert_eq!(rule.decide(), Some(0));
-    assert_eq!(rule.lock(now, 0), Ok(Answer::Granted));
+    assert_eq!(rule.lock(now, 0), Ok(LocalAnswer::Granted));
     rule.release(1, now).expect("idle");
     assert_eq!(rule.decide(), Some(0), "15 is not before 15");
     assert_eq!(rule.check_state(), Ok(()));

@@ -8,7 +8,7 @@ mod core_units;
 use core_units::{AnyServer, Driver, Ran, Task, at, ns, run};
 use taut_policy::Misuse;
 use taut_policy::server::{
-    Any, Deferrable, Polling, Replenishment, Served, Server, ServerEntry, Sporadic, Turn, Unfit,
+    Any, Deferrable, Polling, Replenishment, Served, ServerEntry, ServerRule, Sporadic, Turn, Unfit,
 };
 use taut_policy::{FixedPriority, Scheduler, Slot, queue};
 use taut_time::Duration;
@@ -178,7 +178,7 @@ fn what_does_not_fit() {
         [Some(Unfit::Budget), Some(Unfit::Budget), None]
     );
     assert_eq!(Sporadic::new(ns(1), ns(2), [Replenishment::EMPTY; 0]).err(), Some(Unfit::Replenishments));
-    let list = queue::List::new([queue::Node::EMPTY; 2]);
+    let list = queue::LinkedList::new([queue::Node::EMPTY; 2]);
     let rule = FixedPriority::new(list, [Slot::EMPTY; 2], &[1, 2]).expect("fits");
     // The server is not in the rule: `tasks` is one too many.
     let mut core = Served::new(rule, 2, [ServerEntry::new(deferrable(1, 5, 0))]);
@@ -217,7 +217,7 @@ fn the_end_of_time() {
 /// Two servers and a task: a server that runs does not use another one's budget.
 #[test]
 fn two_servers_on_a_core() {
-    let list = queue::List::new([queue::Node::EMPTY; 3]);
+    let list = queue::LinkedList::new([queue::Node::EMPTY; 3]);
     let rule = FixedPriority::new(list, [Slot::EMPTY; 3], &[1, 2, 3]).expect("fits");
     let mut core =
         Served::new(rule, 1, [ServerEntry::new(deferrable(3, 10, 0)), ServerEntry::new(sporadic(2, 10, 2))]);
@@ -238,7 +238,7 @@ fn two_servers_on_a_core() {
 /// A request is served in the background, when its server has no budget, or withdrawn while a more urgent task runs.
 #[test]
 fn requests_that_go_away() {
-    let list = queue::List::new([queue::Node::EMPTY; 2]);
+    let list = queue::LinkedList::new([queue::Node::EMPTY; 2]);
     let rule = FixedPriority::new(list, [Slot::EMPTY; 2], &[2, 1]).expect("fits");
     let mut core = Served::new(rule, 1, [ServerEntry::new(sporadic(2, 10, 2))]);
     core.request(0, at(0)).expect("there is one");
@@ -265,7 +265,7 @@ fn requests_that_go_away() {
 #[test]
 fn what_others_had_is_not_charged() {
     let core = |server: AnyServer| {
-        let list = queue::List::new([queue::Node::EMPTY; 1]);
+        let list = queue::LinkedList::new([queue::Node::EMPTY; 1]);
         let rule = FixedPriority::new(list, [Slot::EMPTY; 1], &[1]).unwrap();
         (rule, taut_policy::server::Servers::new(0, vec![ServerEntry::new(server)]))
     };
@@ -296,7 +296,7 @@ fn what_others_had_is_not_charged() {
 /// Across the beginning of a period: the server's share of the time counts as the last part.
 #[test]
 fn what_others_had_counts_as_the_first() {
-    let list = queue::List::new([queue::Node::EMPTY; 1]);
+    let list = queue::LinkedList::new([queue::Node::EMPTY; 1]);
     let mut rule = FixedPriority::new(list, [Slot::EMPTY; 1], &[1]).unwrap();
     let mut servers = taut_policy::server::Servers::new(0, vec![ServerEntry::new(deferrable(3, 10, 0))]);
     servers.request(&mut rule, 0, at(8)).unwrap();

@@ -5,8 +5,8 @@
 
 use taut_model::TaskSet;
 use taut_policy::{
-    Attributes, BandedCore, FmlpLong, Global, GlobalRule, Grant, Locking, Misuse, Mpcp, Msrp, Party, Request,
-    Waiter,
+    Attributes, BandedCore, FmlpLong, Global, GlobalAnswer, GlobalRule, Grant, LockParty, Locking, Misuse,
+    Mpcp, Msrp, Waiter,
 };
 use taut_time::{Duration, Instant};
 
@@ -88,7 +88,12 @@ impl AnyGlobal {
         }
     }
 
-    pub(crate) fn request(&mut self, now: Instant, party: Party, priority: u32) -> Result<Request, Misuse> {
+    pub(crate) fn request(
+        &mut self,
+        now: Instant,
+        party: LockParty,
+        priority: u32,
+    ) -> Result<GlobalAnswer, Misuse> {
         match self {
             Self::Msrp(rule) => rule.request(now, party, priority),
             Self::Mpcp(rule) => rule.request(now, party, priority),
@@ -96,7 +101,7 @@ impl AnyGlobal {
         }
     }
 
-    pub(crate) fn pass(&mut self, party: Party, to: Party) -> Result<(), Misuse> {
+    pub(crate) fn pass(&mut self, party: LockParty, to: LockParty) -> Result<(), Misuse> {
         match self {
             Self::Msrp(rule) => rule.pass(party, to),
             Self::Mpcp(rule) => rule.pass(party, to),
@@ -104,7 +109,7 @@ impl AnyGlobal {
         }
     }
 
-    pub(crate) fn release(&mut self, party: Party) -> Result<Option<Grant>, Misuse> {
+    pub(crate) fn release(&mut self, party: LockParty) -> Result<Option<Grant>, Misuse> {
         match self {
             Self::Msrp(rule) => rule.release(party),
             Self::Mpcp(rule) => rule.release(party),

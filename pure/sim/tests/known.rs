@@ -4,7 +4,7 @@
 //! Runs whose every instant is known.
 
 use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
-use taut_policy::queue::{List, Node};
+use taut_policy::queue::{LinkedList, Node};
 use taut_policy::{AnyLocal, Attributes, LocalResource, Locking, Srp, SrpTask};
 use taut_sim::{
     GlobalRule, LocalRule, Outcome, Rules, RulesFault, RunEnd, Scenario, Shares, SimEvent, SimEventKind,
@@ -308,7 +308,7 @@ fn a_rule_of_the_callers_own_runs_until_it_breaks() {
     let scenario = starts(&[8, 5], 20);
     let played = |floors: Option<[Duration; 2]>| {
         let srp = |of: Attributes<'_>| {
-            let ready = List::new(vec![Node::EMPTY; of.deadlines.len()]);
+            let ready = LinkedList::new(vec![Node::EMPTY; of.deadlines.len()]);
             let (tasks, held) = ([SrpTask::EMPTY; 2], [LocalResource::EMPTY; 2]);
             Srp::new(ready, tasks, of.deadlines, held, floors.as_ref().map_or(of.floors, |floors| floors))
         };

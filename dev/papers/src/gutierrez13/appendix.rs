@@ -5,7 +5,7 @@
 //! description needs: with TA alone the ceiling is TA's own level, and TB preempts it.
 
 use taut_policy::queue::ReadyQueue;
-use taut_policy::{Answer, Locking, Misuse};
+use taut_policy::{LocalAnswer, Locking, Misuse};
 use taut_time::{Duration, Instant};
 
 use super::rules::{self, OurSrp};
@@ -58,7 +58,7 @@ fn ran<R: Locking>(mut rule: R, queue: impl Fn(&R) -> Vec<Vec<usize>>) -> Result
         }
         let task = rule.decide().ok_or(Misuse::State)?;
         if JOBS[task].steps[at[task]] == Lock {
-            if rule.lock(instant, 0)? != Answer::Granted {
+            if rule.lock(instant, 0)? != LocalAnswer::Granted {
                 return Err(Misuse::Holding);
             }
             at[task] += 1;

@@ -3,7 +3,7 @@
 
 //! The compared rules, each with one task with a short deadline and others with longer deadlines.
 
-use taut_policy::queue::{Fronted, Heap, HeapSlot, List, Node};
+use taut_policy::queue::{Fronted, Heap, HeapSlot, LinkedList, Node};
 use taut_policy::{Dfp, LocalResource, Locking, Misuse, Scheduler, Slot, Srp, SrpTask};
 use taut_time::{Duration, Instant};
 
@@ -78,7 +78,7 @@ pub(super) fn made<W: With>(
     let (tasks, resources) = (deadlines.len(), floors.len());
     Ok(match variant {
         Variant::SrpList => work.with(srp_list(deadlines, floors)?),
-        Variant::DfpList => work.with(dfp_queue(List::new(of(Node::EMPTY, tasks)), deadlines, floors)?),
+        Variant::DfpList => work.with(dfp_queue(LinkedList::new(of(Node::EMPTY, tasks)), deadlines, floors)?),
         Variant::DfpHeap => work.with(dfp_queue(heap(tasks), deadlines, floors)?),
         Variant::Srp => work.with(srp(deadlines, floors)?),
         Variant::Dfp => {
@@ -98,8 +98,8 @@ pub(super) fn heap(tasks: usize) -> Heap<Places<HeapSlot>> {
     Heap::new(of(HeapSlot::EMPTY, tasks))
 }
 
-pub(super) fn list(tasks: usize) -> List<Places<Node>> {
-    List::new(of(Node::EMPTY, tasks))
+pub(super) fn list(tasks: usize) -> LinkedList<Places<Node>> {
+    LinkedList::new(of(Node::EMPTY, tasks))
 }
 
 type ListedSrp = SrpList<Places<Node>, Places<SrpListTask>, Places<SrpListResource>>;

@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use taut_policy::{Answer, Locking, Misuse};
+use taut_policy::{LocalAnswer, Locking, Misuse};
 use taut_sys::{clock, thread};
 use taut_time::Instant;
 
@@ -150,7 +150,7 @@ impl With for Timed<'_> {
 #[inline(always)]
 pub(super) fn lock(rule: &mut impl Locking, now: Instant) -> Result<(), Misuse> {
     match rule.lock(now, black_box(RESOURCE))? {
-        Answer::Granted => Ok(()),
+        LocalAnswer::Granted => Ok(()),
         _ => Err(Misuse::Holding),
     }
 }

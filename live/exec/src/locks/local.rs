@@ -4,7 +4,7 @@
 //! Locks of one core: the fast path, and the slow path for everything else.
 
 use taut_event::Kind;
-use taut_policy::{Answer, Locking, Misuse, Uncontended};
+use taut_policy::{LocalAnswer, Locking, Misuse, Uncontended};
 use taut_sys::clock;
 use taut_time::Instant;
 
@@ -79,7 +79,7 @@ impl Shared {
         }
         self.or_abort(task, state.lift());
         let answer = state.rule.lock(Instant::from_ns(state.next_release_bound_ns), resource as usize);
-        if answer == Ok(Answer::Granted) {
+        if answer == Ok(LocalAnswer::Granted) {
             let mut locked_ns = None;
             let now = || *locked_ns.insert(clock::monotonic_ns());
             state.log.lock(now, Kind::Locked, task, number, resource);
@@ -99,21 +99,21 @@ impl Shared {
     fn not_granted(
         &self,
         mut inside: Inside<'_>,
-        answer: Result<Answer, Misuse>,
+        answer: Result<LocalAnswer, Misuse>,
         me: u32,
         task: u32,
         resource: u32,
     ) -> Result<(), LockError> {
         match answer {
-            Ok(Answer::Granted) => inside.leave(),
-            Ok(Answer::Waits) => {
+            Ok(LocalAnswer::Granted) => inside.leave(),
+            Ok(LocalAnswer::Waits) => {
                 let state = inside.state();
                 let now_ns = clock::monotonic_ns();
                 state.wait(me, resource, now_ns);
                 let chosen = self.or_abort(task, state.decide(|| now_ns));
                 self.switch(inside, chosen, Caller::Waiting(me), me);
             }
-            Ok(Answer::Broken) => self.found(task, Found::Broken { resource }),
+            Ok(LocalAnswer::Broken) => self.found(task, Found::Broken { resource }),
             Err(Misuse::Again) => {
                 inside.leave();
                 return Err(LockError::Held { resource });

@@ -3,7 +3,7 @@
 
 //! The releases to come, and the bound on arrivals that locks rely on: see [`crate::ready::rule`].
 
-use taut_policy::queue::{End, ReadyQueue};
+use taut_policy::queue::{QueueEnd, ReadyQueue};
 use taut_policy::{AnyQueue, Misuse};
 
 /// No release.
@@ -39,7 +39,7 @@ impl Calendar {
 
     /// Enters the next release of a task that has none here.
     pub(crate) fn insert(&mut self, task: u32, at_ns: u64) -> Result<(), Misuse> {
-        self.queue.insert(task as usize, at_ns, End::Back)
+        self.queue.insert(task as usize, at_ns, QueueEnd::Back)
     }
 
     /// The dispatcher scans. Returns whether the scan must be recorded, unless it reports a release that is.
@@ -66,7 +66,7 @@ impl Calendar {
         let Some((task, first)) = self.queue.take_first() else { return (NEVER, NEVER) };
         let second = self.queue.first().map_or(NEVER, |(_, at)| at).min(again(task as u32, first));
         // Its entry has just been taken out, so there is room.
-        let _ = self.queue.insert(task, first, End::Front);
+        let _ = self.queue.insert(task, first, QueueEnd::Front);
         (first, second)
     }
 

@@ -10,7 +10,7 @@
 //! stopped only by a signal, no job with a guarantee waits for it, and it locks nothing. It uses no budget there. A
 //! thread to which the request donates its place ([`crate::job::donation`]) loses the place then.
 
-use taut_policy::server::{Server, ServerEntry, Servers, Unfit};
+use taut_policy::server::{ServerEntry, ServerRule, Servers, Unfit};
 use taut_policy::{Misuse, Scheduler};
 use taut_time::{Duration, Instant};
 

@@ -8,7 +8,7 @@
 
 use taut_event::Kind;
 use taut_lock::preemption_control::NOBODY;
-use taut_policy::queue::{List, Node};
+use taut_policy::queue::{LinkedList, Node};
 use taut_policy::{AnyCore, AnyLocal, AnyQueue, Background, Misuse, Remedy, Scheduler, Trouble};
 use taut_time::Instant;
 
@@ -35,7 +35,7 @@ pub(crate) struct State {
     /// The servers; to the rule they are tasks.
     pub(crate) serving: Serving,
     /// Jobs that run when the rule runs nothing.
-    pub(crate) background: Background<List<Box<[Node]>>>,
+    pub(crate) background: Background<LinkedList<Box<[Node]>>>,
     pub(crate) tasks: Box<[Task]>,
     pub(crate) priorities: WorkerPriorities,
     pub(crate) log: Log,
@@ -114,7 +114,7 @@ impl State {
         };
         let untimed = tasks.iter().any(|task| !matches!(task.release, Release::Periodic { .. }));
         let floors = matches!(rule.local(), AnyLocal::Dfp(_));
-        let background = Background::new(List::new(vec![Node::EMPTY; tasks.len()].into()));
+        let background = Background::new(LinkedList::new(vec![Node::EMPTY; tasks.len()].into()));
         Self {
             rule,
             serving,

@@ -6,7 +6,7 @@
 use std::time::Duration as Time;
 
 use taut_event::Kind;
-use taut_policy::{Answer, AnyCore, Locking, Scheduler};
+use taut_policy::{AnyCore, LocalAnswer, Locking, Scheduler};
 use taut_time::{Duration, Instant};
 
 use super::random::run;
@@ -30,7 +30,7 @@ fn late_releases_break_no_lock() {
 
 /// Two users of one resource. The second arrives at `arrival`, and is reported to the rule after the first has
 /// locked, when the clock is at 100. `Ok` if the rule keeps it out; otherwise the rule's answer to its lock.
-fn told_after_the_lock(arrival: u64, floor_from: u64) -> Result<(), Option<Answer>> {
+fn told_after_the_lock(arrival: u64, floor_from: u64) -> Result<(), Option<LocalAnswer>> {
     let deadlines = [1000, 50].map(Duration::from_ns);
     let attributes = Attributes {
         priorities: vec![1, 2],
@@ -41,7 +41,7 @@ fn told_after_the_lock(arrival: u64, floor_from: u64) -> Result<(), Option<Answe
     let mut rule: AnyCore = attributes.rule(LocalRule::Dfp).unwrap();
     rule.release(0, Instant::from_ns(0)).unwrap();
     assert_eq!(rule.decide(), Some(0));
-    assert_eq!(rule.lock(Instant::from_ns(floor_from), 0), Ok(Answer::Granted));
+    assert_eq!(rule.lock(Instant::from_ns(floor_from), 0), Ok(LocalAnswer::Granted));
     rule.release(1, Instant::from_ns(arrival)).unwrap();
     match rule.decide() {
         Some(0) => Ok(()),
@@ -56,7 +56,7 @@ fn floors_count_from_the_next_unreported_release() {
         assert_eq!(told_after_the_lock(arrival, arrival), Ok(()), "the next release that has not been told");
     }
     // With a clock in its place, a release that is reported late breaks the lock: both jobs would hold it.
-    assert_eq!(told_after_the_lock(CLOCK - 1, CLOCK), Err(Some(Answer::Broken)));
+    assert_eq!(told_after_the_lock(CLOCK - 1, CLOCK), Err(Some(LocalAnswer::Broken)));
     assert_eq!(told_after_the_lock(CLOCK, CLOCK), Ok(()), "due at the same instant: the holder goes on");
 }
 

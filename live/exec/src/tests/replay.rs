@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use taut_event::{Kind, Record};
-use taut_policy::{Answer, AnyCore, Locking, Scheduler};
+use taut_policy::{AnyCore, LocalAnswer, Locking, Scheduler};
 use taut_time::{Duration, Instant};
 
 use crate::LocalRule;
@@ -126,16 +126,17 @@ impl Replay<'_> {
             Kind::Locked | Kind::Suspend => {
                 let floor = self.next.iter().flatten().map(|(at, _)| *at).min().unwrap_or(u64::MAX);
                 let answer = self.rule.lock(Instant::from_ns(floor), resource).map_err(refused)?;
-                let expected = if record.kind == Kind::Locked { Answer::Granted } else { Answer::Waits };
+                let expected =
+                    if record.kind == Kind::Locked { LocalAnswer::Granted } else { LocalAnswer::Waits };
                 if self.running != Some(task) || answer != expected {
                     return Err(format!("the rule answers {answer:?} to {:?}", self.running));
                 }
-                if answer == Answer::Waits {
+                if answer == LocalAnswer::Waits {
                     self.wants[task] = Some(record.value);
                     self.running = None;
                     self.seen.waited += 1;
                 }
-                self.seen.locked += u64::from(answer == Answer::Granted);
+                self.seen.locked += u64::from(answer == LocalAnswer::Granted);
             }
             Kind::Unlock => {
                 if self.running != Some(task) {

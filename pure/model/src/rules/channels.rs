@@ -9,7 +9,7 @@ use super::faults::Faults;
 use super::names::{Names, Want};
 use crate::{
     CAPACITY_MAX, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, Flow, Mechanism, OverflowPolicy,
-    Parties, Party, Place, codes,
+    Party, PartyCounts, Place, codes,
 };
 
 /// The resolved names of a channel.
@@ -219,7 +219,7 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
         return;
     }
     let count = |of: &dyn Fn(&Party) -> bool| link.readers.iter().filter(|reader| of(reader)).count();
-    let parties = Parties {
+    let parties = PartyCounts {
         real_time_writer: is_real_time(draft, writer),
         readers: link.readers.len(),
         real_time_readers: count(&|reader| is_real_time(draft, *reader)),
@@ -299,7 +299,7 @@ fn serves(mechanism: Mechanism) -> &'static str {
 }
 
 /// Why no mechanism of this version serves these parties, and what would work.
-fn uncovered(draft: &Draft, channel: &ChannelDraft, link: &Link, parties: &Parties) -> Fault {
+fn uncovered(draft: &Draft, channel: &ChannelDraft, link: &Link, parties: &PartyCounts) -> Fault {
     let (what, help) = match (channel.kind, parties.real_time_writer, parties.real_time_readers) {
         (ChannelKind::State, true, _) | (ChannelKind::Queue, _, 1..) => ("these parties", "write \"auto\""),
         (ChannelKind::State, false, 1..) => (

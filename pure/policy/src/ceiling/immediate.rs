@@ -16,7 +16,7 @@ use taut_time::Instant;
 use super::ranks;
 use crate::queue::ReadyQueue;
 use crate::ranked::{ByRank, Ranked};
-use crate::{Answer, LocalResource, Locking, Misuse, Slot, Store};
+use crate::{LocalAnswer, LocalResource, Locking, Misuse, Slot, Store};
 
 /// Fixed priority with immediate ceilings.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> ByRank for Immediat
 
 impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Immediate<Q, S, R> {
     #[inline]
-    fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
+    fn lock(&mut self, _: Instant, resource: usize) -> Result<LocalAnswer, Misuse> {
         self.ranked.sections.lock(resource, Some)
     }
 

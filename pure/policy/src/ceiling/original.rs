@@ -19,9 +19,9 @@
 use taut_time::Instant;
 
 use super::ranks;
-use crate::queue::{End, ReadyQueue};
+use crate::queue::{QueueEnd, ReadyQueue};
 use crate::ranked::{ByRank, Ranked, State};
-use crate::{Answer, LocalResource, Locking, Misuse, Slot, Store};
+use crate::{LocalAnswer, LocalResource, Locking, Misuse, Slot, Store};
 
 /// Fixed priority with the priority ceiling protocol.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Original<Q, S, R> {
     }
 
     /// The running task takes a resource and keeps its priority.
-    fn take(&mut self, task: usize, resource: usize) -> Result<Answer, Misuse> {
+    fn take(&mut self, task: usize, resource: usize) -> Result<LocalAnswer, Misuse> {
         self.ranked.slot_mut(task).aux = NOTHING;
         self.ranked.sections.lock(resource, |_| None)
     }
@@ -83,7 +83,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Original<Q, S, R> {
         }
         heir.rank = rank;
         if self.ranked.ready.remove(holder) {
-            let _ = self.ranked.ready.insert(holder, rank, End::Front);
+            let _ = self.ranked.ready.insert(holder, rank, QueueEnd::Front);
         }
     }
 }
@@ -127,7 +127,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> ByRank for Original
 
 impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Original<Q, S, R> {
     #[inline]
-    fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
+    fn lock(&mut self, _: Instant, resource: usize) -> Result<LocalAnswer, Misuse> {
         let task = self.ranked.sections.runner()?;
         let place = self.ranked.sections.resources().get(resource).ok_or(Misuse::Resource)?;
         if place.holder() == Some(task) {
@@ -137,7 +137,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Origina
             None => self.take(task, resource),
             Some(holder) => {
                 self.wait(task, resource, holder);
-                Ok(Answer::Waits)
+                Ok(LocalAnswer::Waits)
             }
         }
     }
@@ -154,7 +154,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Origina
             if slot.state == State::Blocked {
                 slot.state = State::Ready;
                 let rank = slot.rank;
-                let _ = self.ranked.ready.insert(waiting, rank, End::Front);
+                let _ = self.ranked.ready.insert(waiting, rank, QueueEnd::Front);
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use super::list::Ends;
-use super::{End, NONE, Node, ReadyQueue};
+use super::{NONE, Node, QueueEnd, ReadyQueue};
 use crate::{Misuse, Store};
 
 /// The largest number of levels that a [`Bitmap`] has.
@@ -42,9 +42,9 @@ impl<L: Store<Level>, S: Store<Node>> Bitmap<L, S> {
         Some(word * 64 + self.words[word].trailing_zeros() as usize)
     }
 
-    fn put(&mut self, task: usize, level: usize, end: End) {
+    fn put(&mut self, task: usize, level: usize, end: QueueEnd) {
         let ends = &mut self.levels.as_mut()[level].0;
-        let behind = if end == End::Back { ends.tail } else { NONE };
+        let behind = if end == QueueEnd::Back { ends.tail } else { NONE };
         ends.link(self.nodes.as_mut(), task, level as u64, behind);
         self.words[level / 64] |= 1 << (level % 64);
     }
@@ -71,7 +71,7 @@ impl<L: Store<Level>, S: Store<Node>> ReadyQueue for Bitmap<L, S> {
         self.nodes.as_ref().get(task).is_some_and(Node::queued)
     }
 
-    fn insert(&mut self, task: usize, rank: u64, end: End) -> Result<(), Misuse> {
+    fn insert(&mut self, task: usize, rank: u64, end: QueueEnd) -> Result<(), Misuse> {
         if rank >= self.ranks() {
             return Err(Misuse::Rank);
         }
@@ -106,7 +106,7 @@ impl<L: Store<Level>, S: Store<Node>> ReadyQueue for Bitmap<L, S> {
     fn hasten_first(&mut self, rank: u64) {
         if let Some((task, level)) = self.first().filter(|(_, level)| rank < *level) {
             self.take(level as usize, task);
-            self.put(task, rank as usize, End::Front);
+            self.put(task, rank as usize, QueueEnd::Front);
         }
     }
 }

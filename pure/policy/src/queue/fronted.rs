@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use super::{End, NONE, ReadyQueue};
+use super::{NONE, QueueEnd, ReadyQueue};
 use crate::Misuse;
 
 /// Any queue, with a place in front of it for one task that goes before all tasks in it.
@@ -41,9 +41,10 @@ impl<Q: ReadyQueue> ReadyQueue for Fronted<Q> {
         self.front().is_some_and(|(front, _)| front == task) || self.rest.contains(task)
     }
 
-    fn insert(&mut self, task: usize, rank: u64, end: End) -> Result<(), Misuse> {
+    fn insert(&mut self, task: usize, rank: u64, end: QueueEnd) -> Result<(), Misuse> {
         let front = self.front();
-        let before = |(_, other): (usize, u64)| if end == End::Front { rank <= other } else { rank < other };
+        let before =
+            |(_, other): (usize, u64)| if end == QueueEnd::Front { rank <= other } else { rank < other };
         if !front.or_else(|| self.rest.first()).is_none_or(before) {
             if front.is_some_and(|(front, _)| front == task) {
                 return Err(Misuse::State);
@@ -61,7 +62,7 @@ impl<Q: ReadyQueue> ReadyQueue for Fronted<Q> {
         }
         if let Some((front, rank)) = front {
             // It was before all tasks of the rest.
-            self.rest.insert(front, rank, End::Front)?;
+            self.rest.insert(front, rank, QueueEnd::Front)?;
         }
         (self.task, self.rank) = (task as u32, rank);
         Ok(())

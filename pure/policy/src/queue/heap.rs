@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use super::{End, NONE, ReadyQueue};
+use super::{NONE, QueueEnd, ReadyQueue};
 use crate::{Misuse, Store};
 
 /// An entry of the heap, and the position of one task's entry.
@@ -110,7 +110,7 @@ impl<S: Store<HeapSlot>> ReadyQueue for Heap<S> {
         self.slots.as_ref().get(task).is_some_and(|slot| slot.place != NONE)
     }
 
-    fn insert(&mut self, task: usize, rank: u64, end: End) -> Result<(), Misuse> {
+    fn insert(&mut self, task: usize, rank: u64, end: QueueEnd) -> Result<(), Misuse> {
         let slots = self.slots.as_mut();
         match slots.get(task) {
             None => return Err(Misuse::Task),
@@ -118,11 +118,11 @@ impl<S: Store<HeapSlot>> ReadyQueue for Heap<S> {
             Some(_) => {}
         }
         let order = match end {
-            End::Back => {
+            QueueEnd::Back => {
                 self.back += 1;
                 self.back
             }
-            End::Front => {
+            QueueEnd::Front => {
                 self.front -= 1;
                 self.front
             }

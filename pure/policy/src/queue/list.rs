@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use super::{End, NONE, ReadyQueue};
+use super::{NONE, QueueEnd, ReadyQueue};
 use crate::{Misuse, Store};
 
 /// A task's place in a list.
@@ -68,12 +68,12 @@ impl Ends {
 
 /// A doubly linked list. MaRTE OS uses one for SRP [Gutierrez 2013].
 #[derive(Clone, Debug)]
-pub struct List<S> {
+pub struct LinkedList<S> {
     nodes: S,
     ends: Ends,
 }
 
-impl<S: Store<Node>> List<S> {
+impl<S: Store<Node>> LinkedList<S> {
     /// An empty list, for as many tasks as there are nodes.
     pub fn new(mut nodes: S) -> Self {
         nodes.as_mut().fill(Node::EMPTY);
@@ -106,7 +106,7 @@ impl<S: Store<Node>> List<S> {
     }
 }
 
-impl<S: Store<Node>> ReadyQueue for List<S> {
+impl<S: Store<Node>> ReadyQueue for LinkedList<S> {
     fn capacity(&self) -> usize {
         self.nodes.as_ref().len()
     }
@@ -115,10 +115,10 @@ impl<S: Store<Node>> ReadyQueue for List<S> {
         self.nodes.as_ref().get(task).is_some_and(Node::queued)
     }
 
-    fn insert(&mut self, task: usize, rank: u64, end: End) -> Result<(), Misuse> {
+    fn insert(&mut self, task: usize, rank: u64, end: QueueEnd) -> Result<(), Misuse> {
         match end {
-            End::Back => self.insert_from_tail(task, rank, |_, other| rank < other),
-            End::Front => self.insert_from_tail(task, rank, |_, other| rank <= other),
+            QueueEnd::Back => self.insert_from_tail(task, rank, |_, other| rank < other),
+            QueueEnd::Front => self.insert_from_tail(task, rank, |_, other| rank <= other),
         }
     }
 

@@ -5,7 +5,7 @@
 //!
 //! | queue | insert | first, hasten first | take first | remove | ranks |
 //! |---|---|---|---|---|---|
-//! | [`List`] | O(n) | O(1) | O(1) | O(1) | any |
+//! | [`LinkedList`] | O(n) | O(1) | O(1) | O(1) | any |
 //! | [`Heap`] | O(log n) | O(1) | O(log n) | O(log n) | any |
 //! | [`Bitmap`] | O(1) | O(1) | O(1) | O(1) | below 256 |
 //! | [`Fronted`] | O(1) if it goes before all and the front place is free | O(1) | O(1) for the front | | |
@@ -18,13 +18,13 @@ mod list;
 pub use bitmap::{Bitmap, LEVELS_MAX, Level};
 pub use fronted::Fronted;
 pub use heap::{Heap, HeapSlot};
-pub use list::{List, Node};
+pub use list::{LinkedList, Node};
 
 use crate::Misuse;
 
 /// Where a task goes among those of its own rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum QueueEnd {
     /// Behind all: it has just become ready.
     Back,
     /// Before all: it ran, and lost the core to a task of smaller rank.
@@ -49,7 +49,7 @@ pub trait ReadyQueue {
     /// # Errors
     /// [`Misuse::Task`] if there is no such task, [`Misuse::State`] if it is in the queue, [`Misuse::Rank`] if there
     /// is no such rank.
-    fn insert(&mut self, task: usize, rank: u64, end: End) -> Result<(), Misuse>;
+    fn insert(&mut self, task: usize, rank: u64, end: QueueEnd) -> Result<(), Misuse>;
 
     /// The first task and its rank.
     fn first(&self) -> Option<(usize, u64)>;
@@ -79,9 +79,9 @@ mod tests {
     struct Plain(Vec<(u64, i64, usize)>, i64);
 
     impl Plain {
-        fn insert(&mut self, task: usize, rank: u64, end: End) {
+        fn insert(&mut self, task: usize, rank: u64, end: QueueEnd) {
             self.1 += 1;
-            self.0.push((rank, if end == End::Back { self.1 } else { -self.1 }, task));
+            self.0.push((rank, if end == QueueEnd::Back { self.1 } else { -self.1 }, task));
             self.0.sort_unstable();
         }
     }
@@ -92,7 +92,7 @@ mod tests {
             let is_in = plain.0.iter().position(|entry| entry.2 == task);
             match what {
                 0 | 1 => {
-                    let end = if what == 0 { End::Back } else { End::Front };
+                    let end = if what == 0 { QueueEnd::Back } else { QueueEnd::Front };
                     let expected = if is_in.is_some() { Err(Misuse::State) } else { Ok(()) };
                     assert_eq!(queue.insert(task, rank, end), expected);
                     if is_in.is_none() {
@@ -123,24 +123,27 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(200))]
         #[test]
         fn all_queues_are_stable(steps in prop::collection::vec((0_u8..5, 0_usize..9, 0_u64..5), 0..80)) {
-            against_plain(List::new([Node::EMPTY; 9]), &steps);
+            against_plain(LinkedList::new([Node::EMPTY; 9]), &steps);
             against_plain(Heap::new([HeapSlot::EMPTY; 9]), &steps);
             against_plain(Bitmap::new([Level::EMPTY; 5], [Node::EMPTY; 9]), &steps);
             against_plain(Fronted::new(Heap::new([HeapSlot::EMPTY; 9])), &steps);
-            against_plain(Fronted::new(List::new([Node::EMPTY; 9])), &steps);
+            against_plain(Fronted::new(LinkedList::new([Node::EMPTY; 9])), &steps);
         }
     }
 
     #[test]
     fn what_has_no_place_is_refused() {
-        assert_eq!(List::new([Node::EMPTY; 2]).insert(2, 0, End::Back), Err(Misuse::Task));
-        assert_eq!(Heap::new([HeapSlot::EMPTY; 2]).insert(2, 0, End::Back), Err(Misuse::Task));
-        assert_eq!(Fronted::new(Heap::new([HeapSlot::EMPTY; 2])).insert(2, 0, End::Back), Err(Misuse::Task));
+        assert_eq!(LinkedList::new([Node::EMPTY; 2]).insert(2, 0, QueueEnd::Back), Err(Misuse::Task));
+        assert_eq!(Heap::new([HeapSlot::EMPTY; 2]).insert(2, 0, QueueEnd::Back), Err(Misuse::Task));
+        assert_eq!(
+            Fronted::new(Heap::new([HeapSlot::EMPTY; 2])).insert(2, 0, QueueEnd::Back),
+            Err(Misuse::Task)
+        );
         let mut bitmap = Fronted::new(Bitmap::new([Level::EMPTY; 3], [Node::EMPTY; 2]));
-        assert_eq!(bitmap.insert(1, 3, End::Back), Err(Misuse::Rank));
+        assert_eq!(bitmap.insert(1, 3, QueueEnd::Back), Err(Misuse::Rank));
         let mut bitmap = Bitmap::new([Level::EMPTY; 3], [Node::EMPTY; 2]);
-        assert_eq!(bitmap.insert(2, 0, End::Back), Err(Misuse::Task));
-        assert_eq!(bitmap.insert(1, 3, End::Back), Err(Misuse::Rank));
+        assert_eq!(bitmap.insert(2, 0, QueueEnd::Back), Err(Misuse::Task));
+        assert_eq!(bitmap.insert(1, 3, QueueEnd::Back), Err(Misuse::Rank));
         bitmap.hasten_first(0);
         assert!(!bitmap.remove(7) && bitmap.first().is_none());
     }

@@ -16,7 +16,7 @@
 
 use taut_time::{Duration, Instant};
 
-use super::{Server, Unfit, figures};
+use super::{ServerRule, Unfit, figures};
 
 /// A constant bandwidth server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl ConstantBandwidth {
     }
 }
 
-impl Server for ConstantBandwidth {
+impl ServerRule for ConstantBandwidth {
     fn pass(&mut self, now: Instant, ran: bool) -> bool {
         let now = now.as_ns().max(self.now);
         let ran = if ran { now - self.now } else { 0 };

@@ -16,7 +16,7 @@
 use taut_time::{Duration, Instant};
 
 use super::periodic::Periodic;
-use super::{Server, Unfit};
+use super::{ServerRule, Unfit};
 
 /// A deferrable server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Deferrable {
     }
 }
 
-impl Server for Deferrable {
+impl ServerRule for Deferrable {
     fn pass(&mut self, now: Instant, ran: bool) -> bool {
         self.budget.pass(now, ran)
     }

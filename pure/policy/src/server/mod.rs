@@ -10,13 +10,13 @@
 //! | [`Sporadic`] | a used part comes back a period after the backlogged server could begin to use it | fixed priority | a periodic task |
 //! | [`ConstantBandwidth`] | always available; each time it is used up, the deadline moves by a period | EDF | a utilization of C_s / T_s |
 //!
-//! A [`Server`] knows its budget and the time. [`Served`] puts servers beside the tasks of a core: the core's rule
+//! A [`ServerRule`] knows its budget and the time. [`Served`] puts servers beside the tasks of a core: the core's rule
 //! treats each server as one more task.
 //!
 //! ```text
 //! requests  ---> waiting? --+
 //!                           |   release, complete         +------------+
-//! time      ---> Server  ---+---------------------------> | Scheduler  | ---> a task, or a server: its first request
+//! time      ---> server  ---+---------------------------> | Scheduler  | ---> a task, or a server: its first request
 //!                budget     |   "it has the core"         +------------+
 //!                         <-+---------------------------------- decide
 //! ```
@@ -87,7 +87,7 @@ fn figures(budget: Duration, period: Duration) -> Result<(u64, u64), Unfit> {
 /// counts as the last reported one.
 ///
 /// All steps are O(1), except those that [`Sporadic`] names.
-pub trait Server {
+pub trait ServerRule {
     /// Time advances to `now`; `ran` says whether the server has had the core since the last call. Returns whether its
     /// turn has ended because it has used up the budget that it may use without a break.
     fn pass(&mut self, now: Instant, ran: bool) -> bool;
@@ -173,7 +173,7 @@ impl<P: Store<Replenishment>> Any<P> {
     }
 }
 
-impl<P: Store<Replenishment>> Server for Any<P> {
+impl<P: Store<Replenishment>> ServerRule for Any<P> {
     fn pass(&mut self, now: Instant, ran: bool) -> bool {
         each!(self, server => server.pass(now, ran))
     }

@@ -17,7 +17,7 @@
 use taut_time::{Duration, Instant};
 
 use super::periodic::Periodic;
-use super::{Server, Unfit};
+use super::{ServerRule, Unfit};
 
 /// A polling server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Polling {
     }
 }
 
-impl Server for Polling {
+impl ServerRule for Polling {
     fn pass(&mut self, now: Instant, ran: bool) -> bool {
         self.budget.pass(now, ran)
     }

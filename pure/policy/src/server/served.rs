@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use taut_time::{Duration, Instant};
 
-use super::Server;
+use super::ServerRule;
 use crate::{Misuse, Scheduler, Store};
 
 /// A server on a core: its budget, and the number of its requests.
@@ -50,14 +50,14 @@ pub enum Turn {
 /// later call is safe for others: the time by which a server overruns is deducted from its later budget.
 ///
 /// ```
-/// use taut_policy::queue::{List, Node};
+/// use taut_policy::queue::{LinkedList, Node};
 /// use taut_policy::server::{Deferrable, ServerEntry, Served, Turn};
 /// use taut_policy::{FixedPriority, Scheduler, Slot};
 /// use taut_time::{Duration, Instant};
 ///
 /// let at = Instant::from_ns;
 /// // Task 0 of priority 1; a server of priority 2, with 2 ns every 5 ns.
-/// let rule = FixedPriority::new(List::new([Node::EMPTY; 2]), [Slot::EMPTY; 2], &[1, 2]).unwrap();
+/// let rule = FixedPriority::new(LinkedList::new([Node::EMPTY; 2]), [Slot::EMPTY; 2], &[1, 2]).unwrap();
 /// let server = Deferrable::new(Duration::from_ns(2), Duration::from_ns(5), at(0)).unwrap();
 /// let mut core = Served::new(rule, 1, [ServerEntry::new(server)]);
 ///
@@ -77,7 +77,7 @@ pub struct Served<S, B, V> {
     servers: Servers<B, V>,
 }
 
-impl<S: Scheduler, B: Server, V: Store<ServerEntry<B>>> Served<S, B, V> {
+impl<S: Scheduler, B: ServerRule, V: Store<ServerEntry<B>>> Served<S, B, V> {
     /// Servers on a core whose rule has `tasks` tasks, followed by one task for each server.
     pub fn new(rule: S, tasks: usize, entries: V) -> Self {
         Self { rule, servers: Servers::new(tasks, entries) }
@@ -145,7 +145,7 @@ pub struct Servers<B, V> {
     kind: PhantomData<B>,
 }
 
-impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
+impl<B: ServerRule, V: Store<ServerEntry<B>>> Servers<B, V> {
     /// Servers on a core whose rule has `tasks` tasks, followed by one task for each server. Every call must get the
     /// same rule.
     pub fn new(tasks: usize, entries: V) -> Self {

@@ -28,7 +28,7 @@
 
 use taut_time::{Duration, Instant};
 
-use super::{NEVER, Server, Unfit, figures};
+use super::{NEVER, ServerRule, Unfit, figures};
 use crate::Store;
 
 /// A part of a budget.
@@ -173,7 +173,7 @@ impl<P: Store<Replenishment>> Sporadic<P> {
     }
 }
 
-impl<P: Store<Replenishment>> Server for Sporadic<P> {
+impl<P: Store<Replenishment>> ServerRule for Sporadic<P> {
     fn pass(&mut self, now: Instant, ran: bool) -> bool {
         let now = now.as_ns().max(self.now);
         if ran {

@@ -4,7 +4,7 @@
 //! A core with one server, driven unit by unit.
 #![allow(unreachable_pub, dead_code, reason = "a module of tests, of which each uses some")]
 
-use taut_policy::queue::{List, Node};
+use taut_policy::queue::{LinkedList, Node};
 use taut_policy::server::{Any, Replenishment, Served, ServerEntry, Turn};
 use taut_policy::{Edf, FixedPriority, Scheduler, Slot};
 use taut_time::{Duration, Instant};
@@ -80,7 +80,7 @@ pub fn run(
     let mut priorities: Vec<_> = tasks.iter().map(|task| task.priority).collect();
     priorities.push(server.0);
     let count = priorities.len();
-    let ready = List::new(vec![Node::EMPTY; count]);
+    let ready = LinkedList::new(vec![Node::EMPTY; count]);
     let rule = FixedPriority::new(ready, vec![Slot::EMPTY; count], &priorities).expect("fits");
     run_by(rule, driver, tasks, server.1, requests, units)
 }
@@ -95,7 +95,7 @@ pub fn run_edf(
 ) -> Ran {
     let deadlines: Vec<_> = tasks.iter().map(|task| ns(task.period)).chain([ns(server.0)]).collect();
     let count = deadlines.len();
-    let ready = List::new(vec![Node::EMPTY; count]);
+    let ready = LinkedList::new(vec![Node::EMPTY; count]);
     let rule = Edf::new(ready, vec![Slot::EMPTY; count], &deadlines).expect("fits");
     run_by(rule, driver, tasks, server.1, requests, units)
 }

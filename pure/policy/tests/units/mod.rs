@@ -6,8 +6,8 @@
 
 use proptest::prelude::*;
 use taut_policy::ceiling::{Immediate, Original};
-use taut_policy::queue::{Heap, HeapSlot, List, Node};
-use taut_policy::{Answer, Dfp, LocalResource, Locking, Slot, Srp, SrpTask};
+use taut_policy::queue::{Heap, HeapSlot, LinkedList, Node};
+use taut_policy::{Dfp, LocalAnswer, LocalResource, Locking, Slot, Srp, SrpTask};
 use taut_time::{Duration, Instant};
 
 pub const TASKS: usize = 6;
@@ -82,14 +82,14 @@ fn run_from(rule: &mut impl Locking, jobs: &[Job], keeps_invariants: bool, base:
                 }
                 Some(&Lock(resource)) => match rule.lock(Instant::from_ns(base(now)), resource).expect("may")
                 {
-                    Answer::Granted => {
+                    LocalAnswer::Granted => {
                         let others = holds.iter().any(|of: &Vec<usize>| of.contains(&resource));
                         assert!(!others, "two hold {resource} at {now} of {jobs:?}");
                         holds[task].push(resource);
                         at[task] += 1;
                     }
-                    Answer::Waits => {}
-                    Answer::Broken => {
+                    LocalAnswer::Waits => {}
+                    LocalAnswer::Broken => {
                         ran.broken = Some((now, task));
                         ran.schedule = replenishments.join(" ");
                         return ran;
@@ -186,7 +186,7 @@ pub fn immediate(jobs: &[Job]) -> Ran {
 
 pub fn original(jobs: &[Job]) -> Ran {
     let ((own, ceilings), resources) = (priorities(jobs), [LocalResource::EMPTY; RESOURCES]);
-    let list = List::new([Node::EMPTY; TASKS]);
+    let list = LinkedList::new([Node::EMPTY; TASKS]);
     run(&mut Original::new(list, [Slot::EMPTY; TASKS], &own, resources, &ceilings).expect("fits"), jobs, true)
 }
 

@@ -3,7 +3,7 @@
 
 //! What executes on a core, and its locks and unlocks.
 
-use taut_policy::{Answer, Grant, Locking, Party, Request, Scheduler};
+use taut_policy::{GlobalAnswer, Grant, LocalAnswer, LockParty, Locking, Scheduler};
 use taut_time::Instant;
 
 use super::{Halt, Moment, NONE, RESERVER, Simulation, State, refused};
@@ -68,7 +68,7 @@ impl<L: Locking + Clone> Simulation<L> {
     /// Releases a global resource to the next waiter, if there is one.
     pub(super) fn release_reservation(
         &mut self,
-        (task, party): (usize, Party),
+        (task, party): (usize, LockParty),
         resource: usize,
         guard: Guard,
         moment: &mut Moment<'_, impl Sink>,
@@ -248,13 +248,13 @@ impl<L: Locking + Clone> Simulation<L> {
     fn request_local(&mut self, core: usize, task: usize, resource: usize, now: u64) -> Result<bool, Halt> {
         let floors_from = self.floors_from(core, now);
         match refused(self.state.cores[core].lock(floors_from, resource), task)? {
-            Answer::Granted => Ok(true),
-            Answer::Waits => {
+            LocalAnswer::Granted => Ok(true),
+            LocalAnswer::Waits => {
                 self.state.live[task].waits = true;
                 self.state.current[core] = NONE;
                 Ok(false)
             }
-            Answer::Broken => Err(RunEnd::Broken { task, resource }),
+            LocalAnswer::Broken => Err(RunEnd::Broken { task, resource }),
         }
     }
 
@@ -267,7 +267,7 @@ impl<L: Locking + Clone> Simulation<L> {
         guard: Guard,
         resource: usize,
         at: Instant,
-    ) -> Result<(Request, Option<Grant>), Halt> {
+    ) -> Result<(GlobalAnswer, Option<Grant>), Halt> {
         let party = self.party(task);
         let State { cores, globals, reserves, is_queued, on_the_way, .. } = &mut self.state;
         if guard == Guard::Spin {
@@ -276,7 +276,7 @@ impl<L: Locking + Clone> Simulation<L> {
         let global = &mut globals[resource];
         let mut answer = if *is_queued {
             let came = on_the_way[task].take_if(|(_, of, _)| *of == resource);
-            came.map_or(Request::Waits, |(grant, ..)| Request::Granted(grant))
+            came.map_or(GlobalAnswer::Waits, |(grant, ..)| GlobalAnswer::Granted(grant))
         } else {
             refused(global.request(at, party, self.fixed[task].priority), task)?
         };
@@ -284,7 +284,7 @@ impl<L: Locking + Clone> Simulation<L> {
         if *reserves == Some(resource) {
             other = refused(global.release(RESERVER), task)?;
             if let Some(grant) = other.take_if(|next| next.party == party) {
-                answer = Request::Granted(grant);
+                answer = GlobalAnswer::Granted(grant);
             }
         }
         Ok((answer, other))
@@ -292,21 +292,27 @@ impl<L: Locking + Clone> Simulation<L> {
 
     /// A job receives the answer to its request for a global resource. Returns whether the job holds the resource now;
     /// otherwise it spins, or has left its core.
-    fn answered(&mut self, core: usize, task: usize, guard: Guard, answer: Request) -> Result<bool, Halt> {
+    fn answered(
+        &mut self,
+        core: usize,
+        task: usize,
+        guard: Guard,
+        answer: GlobalAnswer,
+    ) -> Result<bool, Halt> {
         let local = self.party(task).task;
         let State { cores, live, current, .. } = &mut self.state;
         match answer {
-            Request::Granted(grant) => {
+            GlobalAnswer::Granted(grant) => {
                 if guard == Guard::Suspend {
                     refused(cores[core].boost(local, grant.rank), task)?;
                 }
                 Ok(true)
             }
-            Request::Waits if guard == Guard::Spin => {
+            GlobalAnswer::Waits if guard == Guard::Spin => {
                 live[task].waits = true;
                 Ok(false)
             }
-            Request::Waits => {
+            GlobalAnswer::Waits => {
                 refused(cores[core].suspend(), task)?;
                 current[core] = NONE;
                 Ok(false)

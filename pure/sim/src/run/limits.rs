@@ -5,7 +5,7 @@
 //!
 //! A safe point is any point at which a job runs and holds nothing. Runs without limits skip this code.
 
-use taut_policy::queue::{List, Node};
+use taut_policy::queue::{LinkedList, Node};
 use taut_policy::{Background, Budget, Locking, Misuse, Overrun, Remedy, Scheduler, Trouble};
 use taut_time::Duration;
 
@@ -43,11 +43,11 @@ impl Limited {
     }
 }
 
-type AnyBackground = Background<List<Box<[Node]>>>;
+type AnyBackground = Background<LinkedList<Box<[Node]>>>;
 
 /// An empty background.
 fn empty(tasks: usize) -> AnyBackground {
-    Background::new(List::new(vec![Node::EMPTY; tasks].into()))
+    Background::new(LinkedList::new(vec![Node::EMPTY; tasks].into()))
 }
 
 /// The limits of a set.

@@ -19,7 +19,7 @@ pub use serving::RecordedServer;
 use std::collections::VecDeque;
 
 use taut_model::{SetTask, TaskSet};
-use taut_policy::{AnyLocal, Attributes, BandedCore, Grant, Locking, Misuse, Party};
+use taut_policy::{AnyLocal, Attributes, BandedCore, Grant, LockParty, Locking, Misuse};
 use taut_time::Instant;
 
 use crate::any::{self, AnyGlobal};
@@ -162,7 +162,7 @@ impl<S: Sink> Moment<'_, S> {
 }
 
 /// The party that holds every reserved resource.
-const RESERVER: Party = Party { core: usize::MAX, task: usize::MAX };
+const RESERVER: LockParty = LockParty { core: usize::MAX, task: usize::MAX };
 
 /// Why a run ends early.
 type Halt = RunEnd;
@@ -403,9 +403,9 @@ impl<L: Locking + Clone> Simulation<L> {
         self.state.touched[core / 64] |= 1 << (core % 64);
     }
 
-    fn party(&self, task: usize) -> Party {
+    fn party(&self, task: usize) -> LockParty {
         let Fixed { core, local, .. } = self.fixed[task];
-        Party { core: core as usize, task: local as usize }
+        LockParty { core: core as usize, task: local as usize }
     }
 
     fn op(&self, task: usize) -> Op {

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use taut_policy::server::{
-    Any, REPLENISHMENTS, Replenishment, Server as _, ServerEntry, ServerPolicy, Servers,
+    Any, REPLENISHMENTS, Replenishment, ServerEntry, ServerPolicy, ServerRule as _, Servers,
 };
 use taut_policy::{Background, Locking, Misuse};
 use taut_time::{Duration, Instant};

@@ -5,7 +5,7 @@
 
 use taut_event::Kind;
 use taut_model::ArrivalPattern;
-use taut_policy::{Answer, Party};
+use taut_policy::{LocalAnswer, LockParty};
 use taut_sim::LocalRule;
 use taut_time::Instant;
 
@@ -41,17 +41,17 @@ impl Machine<'_> {
         if self.case.set.is_local(resource) {
             let base = Instant::from_ns(self.base(core));
             match self.cores[core].lock(base, resource).expect("it runs") {
-                Answer::Granted => {
+                LocalAnswer::Granted => {
                     job(self, true);
                     self.note(core, Kind::Locked, task, resource as u64);
                 }
-                Answer::Waits => {
+                LocalAnswer::Waits => {
                     job(self, false);
                     self.note(core, Kind::Suspend, task, resource as u64);
                     self.current[core] = None;
                     self.decide(core);
                 }
-                Answer::Broken => panic!("the rule should have ruled it out"),
+                LocalAnswer::Broken => panic!("the rule should have ruled it out"),
             }
             return;
         }
@@ -63,7 +63,7 @@ impl Machine<'_> {
             self.cores[core].pin().expect("it runs");
         }
         let priority = self.case.set.tasks()[task].priority;
-        let granted = self.globals[resource].request(at, Party { core, task: local }, priority);
+        let granted = self.globals[resource].request(at, LockParty { core, task: local }, priority);
         job(self, granted.is_some());
         match granted {
             Some(rank) => {
@@ -98,7 +98,7 @@ impl Machine<'_> {
             } else {
                 self.cores[core].unboost().expect("it holds");
             }
-            if let Some((party, rank)) = self.globals[resource].release(Party { core, task: local }) {
+            if let Some((party, rank)) = self.globals[resource].release(LockParty { core, task: local }) {
                 let next = self.members[party.core][party.task];
                 let from = self.now + 1 + self.random.below(30);
                 self.tasks[next].on_the_way = Some((resource, rank, from));

@@ -7,8 +7,8 @@ use taut_model::TaskSet;
 use taut_policy::ceiling::{Immediate, Original};
 use taut_policy::queue::{Heap, HeapSlot};
 use taut_policy::{
-    Core, Dfp, FmlpLong, Global, Grant, LocalResource, Locking, Misuse, Mpcp, Msrp, Party, Request, Slot,
-    Srp, SrpTask, Waiter,
+    Core, Dfp, FmlpLong, Global, GlobalAnswer, Grant, LocalResource, LockParty, Locking, Misuse, Mpcp, Msrp,
+    Slot, Srp, SrpTask, Waiter,
 };
 use taut_sim::{GlobalRule, LocalRule, Rules};
 use taut_time::{Duration, Instant};
@@ -117,20 +117,20 @@ impl Shared {
     }
 
     /// The rank, if the request is granted at once.
-    pub fn request(&mut self, now: Instant, party: Party, priority: u32) -> Option<u64> {
+    pub fn request(&mut self, now: Instant, party: LockParty, priority: u32) -> Option<u64> {
         let answer = match self {
             Self::Msrp(rule) => rule.request(now, party, priority),
             Self::Mpcp(rule) => rule.request(now, party, priority),
             Self::Fmlp(rule) => rule.request(now, party, priority),
         };
         match answer.expect("a place") {
-            Request::Granted(grant) => Some(grant.rank),
-            Request::Waits => None,
+            GlobalAnswer::Granted(grant) => Some(grant.rank),
+            GlobalAnswer::Waits => None,
         }
     }
 
     /// The next holder, with its rank.
-    pub fn release(&mut self, party: Party) -> Option<(Party, u64)> {
+    pub fn release(&mut self, party: LockParty) -> Option<(LockParty, u64)> {
         let next = match self {
             Self::Msrp(rule) => rule.release(party),
             Self::Mpcp(rule) => rule.release(party),

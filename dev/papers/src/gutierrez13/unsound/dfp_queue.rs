@@ -15,13 +15,13 @@
 //! Any queue will do, as the order is that of deadlines alone. The schedules are those of [`Dfp`](taut_policy::Dfp) without
 //! jitter, but for two differences. After an unlock the task stands behind its equals, which is not FIFO. And if it
 //! still holds an outer resource, an equal that arrived in the tick of the outer lock goes before it and locks the
-//! held resource. [`Locking::lock`] then answers [`Answer::Broken`].
+//! held resource. [`Locking::lock`] then answers [`LocalAnswer::Broken`].
 //!
 //! Keeping the running task in the queue makes the cost of an unlock depend on the number of ready tasks.
 //! [`Dfp`](taut_policy::Dfp) keeps it outside, and compares it with the first.
 
-use taut_policy::queue::{End, ReadyQueue};
-use taut_policy::{Answer, Locking, Misuse, Scheduler, Store};
+use taut_policy::queue::{QueueEnd, ReadyQueue};
+use taut_policy::{LocalAnswer, Locking, Misuse, Scheduler, Store};
 use taut_time::{Duration, Instant};
 
 /// What the rule knows about a task.
@@ -111,7 +111,7 @@ impl<Q: ReadyQueue, S: Store<DfpQueueTask>, R: Store<DfpQueueResource>> DfpQueue
     }
 
     fn enter(&mut self, task: usize) -> Result<(), Misuse> {
-        self.queue.insert(task, self.tasks.as_ref()[task].absolute, End::Back)
+        self.queue.insert(task, self.tasks.as_ref()[task].absolute, QueueEnd::Back)
     }
 
     fn ready(&mut self, task: usize, from: State, arrival: Option<Instant>) -> Result<(), Misuse> {
@@ -176,12 +176,12 @@ impl<Q: ReadyQueue, S: Store<DfpQueueTask>, R: Store<DfpQueueResource>> Schedule
 }
 
 impl<Q: ReadyQueue, S: Store<DfpQueueTask>, R: Store<DfpQueueResource>> Locking for DfpQueue<Q, S, R> {
-    fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse> {
+    fn lock(&mut self, now: Instant, resource: usize) -> Result<LocalAnswer, Misuse> {
         let task = self.running.ok_or(Misuse::State)?;
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
         match place.holder() {
             Some(holder) if holder == task => return Err(Misuse::Again),
-            Some(_) => return Ok(Answer::Broken),
+            Some(_) => return Ok(LocalAnswer::Broken),
             None => {}
         }
         let slot = &mut self.tasks.as_mut()[task];
@@ -197,7 +197,7 @@ impl<Q: ReadyQueue, S: Store<DfpQueueTask>, R: Store<DfpQueueResource>> Locking 
             slot.absolute = inherited;
             self.queue.hasten_first(inherited);
         }
-        Ok(Answer::Granted)
+        Ok(LocalAnswer::Granted)
     }
 
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {

@@ -4,7 +4,7 @@
 //! SRP on one list that is searched from its head, against which [Gutierrez13, Appendix A] warns. It is wrong, and is
 //! here only to show how.
 
-use taut_policy::{Answer, Locking, Misuse, Scheduler};
+use taut_policy::{LocalAnswer, Locking, Misuse, Scheduler};
 use taut_time::{Duration, Instant};
 
 /// Like `SrpList`, but a job is inserted before the first job that it precedes.
@@ -102,17 +102,17 @@ impl Scheduler for FromHead {
 }
 
 impl Locking for FromHead {
-    fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
+    fn lock(&mut self, _: Instant, resource: usize) -> Result<LocalAnswer, Misuse> {
         let task = self.running.ok_or(Misuse::State)?;
         let place = self.resources.get_mut(resource).ok_or(Misuse::Resource)?;
         if place.1.is_some() {
-            return Ok(Answer::Broken);
+            return Ok(LocalAnswer::Broken);
         }
         let slot = &mut self.tasks[task];
         (place.1, place.2) = (Some(task), slot.level);
         slot.held += 1;
         slot.level = slot.level.min(place.0);
-        Ok(Answer::Granted)
+        Ok(LocalAnswer::Granted)
     }
 
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {

@@ -16,11 +16,11 @@
 //! Correct as long as no section is inside another and no deadlines are equal: then the schedules are those of
 //! [`Srp`](taut_policy::Srp). With nested sections they are not: after the inner unlock the job still holds the outer
 //! resource, but the comparison looks at what the *other* job holds. So a job that the outer ceiling should keep out
-//! is inserted before the holder, and locks the held resource. [`Locking::lock`] then answers [`Answer::Broken`]. At
-//! equal deadlines an unlock puts the job behind its equals, which is not a mistake but not FIFO.
+//! is inserted before the holder, and locks the held resource. [`Locking::lock`] then answers [`LocalAnswer::Broken`].
+//! At equal deadlines an unlock puts the job behind its equals, which is not a mistake but not FIFO.
 
-use taut_policy::queue::{List, Node, ReadyQueue};
-use taut_policy::{Answer, Locking, Misuse, Scheduler, Store};
+use taut_policy::queue::{LinkedList, Node, ReadyQueue};
+use taut_policy::{LocalAnswer, Locking, Misuse, Scheduler, Store};
 use taut_time::{Duration, Instant};
 
 /// What the rule knows about a task.
@@ -72,7 +72,7 @@ impl SrpListResource {
 /// EDF with the stack resource policy on one list.
 #[derive(Clone, Debug)]
 pub struct SrpList<N, S, R> {
-    list: List<N>,
+    list: LinkedList<N>,
     tasks: S,
     resources: R,
     running: Option<usize>,
@@ -90,7 +90,7 @@ impl<N: Store<Node>, S: Store<SrpListTask>, R: Store<SrpListResource>> SrpList<N
         mut resources: R,
         ceilings: &[Duration],
     ) -> Result<Self, Misuse> {
-        let list = List::new(nodes);
+        let list = LinkedList::new(nodes);
         let (capacity, slots) = (list.capacity(), tasks.as_mut());
         slots.fill(SrpListTask::EMPTY);
         for (task, deadline) in deadlines.iter().enumerate() {
@@ -106,7 +106,7 @@ impl<N: Store<Node>, S: Store<SrpListTask>, R: Store<SrpListResource>> SrpList<N
     }
 
     /// The ready queue, with the running task at its head, to look at.
-    pub fn queue(&self) -> &List<N> {
+    pub fn queue(&self) -> &LinkedList<N> {
         &self.list
     }
 
@@ -181,19 +181,19 @@ impl<N: Store<Node>, S: Store<SrpListTask>, R: Store<SrpListResource>> Scheduler
 }
 
 impl<N: Store<Node>, S: Store<SrpListTask>, R: Store<SrpListResource>> Locking for SrpList<N, S, R> {
-    fn lock(&mut self, _: Instant, resource: usize) -> Result<Answer, Misuse> {
+    fn lock(&mut self, _: Instant, resource: usize) -> Result<LocalAnswer, Misuse> {
         let task = self.running.ok_or(Misuse::State)?;
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
         match place.holder() {
             Some(holder) if holder == task => return Err(Misuse::Again),
-            Some(_) => return Ok(Answer::Broken),
+            Some(_) => return Ok(LocalAnswer::Broken),
             None => {}
         }
         let slot = &mut self.tasks.as_mut()[task];
         slot.held += 1;
         (place.holder, place.before, place.depth) = (task as u32, slot.level, slot.held);
         slot.level = slot.level.min(place.ceiling);
-        Ok(Answer::Granted)
+        Ok(LocalAnswer::Granted)
     }
 
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {

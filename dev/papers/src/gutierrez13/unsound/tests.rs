@@ -8,7 +8,7 @@ mod units;
 
 use proptest::prelude::*;
 use taut_model::{ArrivalPattern, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
-use taut_policy::queue::{List, Node};
+use taut_policy::queue::{LinkedList, Node};
 use taut_sim::{GlobalRule, RunEnd, Scenario, Simulation, Start};
 use taut_time::Duration;
 
@@ -28,7 +28,7 @@ fn srp_list(jobs: &[Job]) -> Ran {
 fn dfp_queue(jobs: &[Job]) -> Ran {
     let (tasks, resources) = ([DfpQueueTask::EMPTY; TASKS], [DfpQueueResource::EMPTY; RESOURCES]);
     let (deadlines, floors) = (deadlines(jobs), floors(jobs));
-    let list = List::new([Node::EMPTY; TASKS]);
+    let list = LinkedList::new([Node::EMPTY; TASKS]);
     let list = DfpQueue::new(list, tasks, &deadlines, resources, &floors);
     let heap = DfpQueue::new(heap(), tasks, &deadlines, resources, &floors);
     let ran = run(&mut list.expect("fits"), jobs, true);
