@@ -5,7 +5,7 @@
 
 use serde_json::json;
 use taut_exchange::{ExportOptions, Exported, Target};
-use taut_model::{Fault, Model, Place, codes};
+use taut_model::{Fault, KeyPath, Model, codes};
 
 use crate::arguments::{Export, Format, Screen};
 use crate::import::{SCHEMA_VERSION, free, put};
@@ -98,9 +98,9 @@ fn faults(exported: &Exported) -> Vec<Fault> {
     let fault = |(what, places): (&str, Vec<&str>)| {
         let (first, others) = places.split_first()?;
         let fault =
-            Fault::error(codes::NOT_CARRIED_OVER, what.to_owned(), Place::value(*first), *first).warning();
+            Fault::error(codes::NOT_CARRIED_OVER, what.to_owned(), KeyPath::value(*first), *first).warning();
         let shown = others.iter().take(PLACES - 1);
-        let fault = shown.fold(fault, |fault, place| fault.also(Place::value(*place), *place));
+        let fault = shown.fold(fault, |fault, place| fault.also(KeyPath::value(*place), *place));
         Some(match others.len().checked_sub(PLACES - 1) {
             Some(more @ 1..) => fault.note(format!("and at {more} more places: `--format json` lists all")),
             _ => fault,

@@ -3,7 +3,7 @@
 
 //! Overlays: what differs from a manifest on another machine.
 
-use taut_model::{Fault, Place, codes, nearest};
+use taut_model::{Fault, KeyPath, codes, nearest};
 
 use crate::keys::{FORMAT, OVERLAY_TASK_KEYS, ROOT, is_task_key};
 use crate::tree::{Node, Value};
@@ -19,7 +19,7 @@ pub(crate) fn apply<'t>(base: &mut Node<'t>, over: &Node<'t>, tasks_known: bool)
             "manifest" => {
                 if !matches!(node.value, Value::Integer(Some(n)) if n == i128::from(FORMAT)) {
                     let message = "the format of the overlay differs from the manifest's";
-                    let fault = Fault::error(codes::FORMAT_VERSION, message, Place::value(""), "not 1");
+                    let fault = Fault::error(codes::FORMAT_VERSION, message, KeyPath::value(""), "not 1");
                     diagnostics.push(at_value(node, fault.help("write `manifest = 1`, or leave it out")));
                 }
             }
@@ -51,7 +51,7 @@ fn tasks<'t>(base: &mut Node<'t>, over: &Node<'t>, known: bool, diagnostics: &mu
     let Value::Table(others) = &over.value else {
         if !matches!(over.value, Value::Broken) {
             let message = format!("`tasks` must be a table, not {}", over.type_name());
-            let fault = Fault::error(codes::WRONG_TYPE, message, Place::value(""), "not a table");
+            let fault = Fault::error(codes::WRONG_TYPE, message, KeyPath::value(""), "not a table");
             diagnostics.push(at_value(over, fault.help("as in `[tasks.NAME]`")));
         }
         return;
@@ -111,7 +111,7 @@ fn at_key(node: &Node<'_>, fault: Fault) -> Diagnostic {
 }
 
 fn unknown(message: String, name: &str, node: &Node<'_>, known: &[&str]) -> Diagnostic {
-    let fault = Fault::error(codes::OVERLAY_UNKNOWN, message, Place::value(""), "not in the manifest");
+    let fault = Fault::error(codes::OVERLAY_UNKNOWN, message, KeyPath::value(""), "not in the manifest");
     at_key(
         node,
         match nearest(name, known.iter().copied()) {
@@ -131,7 +131,7 @@ fn forbidden(name: &str, node: &Node<'_>, under: Option<&Node<'_>>) -> Diagnosti
     let message = format!("an overlay may not change `{name}`");
     let keys = OVERLAY_TASK_KEYS.map(|key| format!("`{key}`")).join(", ");
     let fault =
-        Fault::error(codes::OVERLAY_FORBIDDEN, message, Place::value(""), "only the manifest may set this")
+        Fault::error(codes::OVERLAY_FORBIDDEN, message, KeyPath::value(""), "only the manifest may set this")
             .note(format!(
                 "an overlay describes another machine: it may change `platform`, and of tasks {keys}"
             ))

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use taut_model::Place;
+use taut_model::KeyPath;
 
 use crate::tree::{Node, Value};
 
@@ -58,12 +58,12 @@ impl PlaceMap {
     /// The file's position (0 is the manifest, then the overlays in order) and the range of bytes in it. A value that
     /// is not written, such as a default, has the place of its nearest parent. Without a parent it has the place
     /// after the manifest's last line, where its table can be written.
-    pub fn resolve(&self, place: &Place) -> (usize, Range<usize>) {
+    pub fn resolve(&self, place: &KeyPath) -> (usize, Range<usize>) {
         let Found { file, range, .. } = self.find(place);
         (file, range)
     }
 
-    pub(crate) fn find(&self, place: &Place) -> Found {
+    pub(crate) fn find(&self, place: &KeyPath) -> Found {
         let mut path = place.path();
         let mut key = place.is_key();
         loop {

@@ -4,17 +4,17 @@
 //! Parses quantities, and explains what is wrong with them.
 #![expect(clippy::result_large_err, reason = "a fault is rare, and never in a hot loop")]
 
-use taut_model::{Code, Fault, ParseSizeError, Place, Scalar, Size, codes};
+use taut_model::{Code, Fault, KeyPath, ParseSizeError, Scalar, Size, codes};
 use taut_time::{Duration, ParseDurationError};
 
 /// The largest margin: a hundredfold.
 const MARGIN_MAX_PERMILLE: u32 = 100_000;
 
-fn fault(code: Code, text: &str, what: &str, place: Place, label: impl Into<String>) -> Fault {
+fn fault(code: Code, text: &str, what: &str, place: KeyPath, label: impl Into<String>) -> Fault {
     Fault::error(code, format!("`{}` is not {what}", text.escape_debug()), place, label)
 }
 
-pub(crate) fn duration(text: &str, place: Place) -> Result<Duration, Fault> {
+pub(crate) fn duration(text: &str, place: KeyPath) -> Result<Duration, Fault> {
     text.parse().map_err(|error| {
         if text.trim().starts_with('-') {
             let fault = fault(codes::BAD_DURATION, text, "a duration", place, "a duration cannot be negative");
@@ -79,7 +79,7 @@ pub(crate) fn range(text: &str) -> Option<Vec<u16>> {
     (numbers.len() <= 64).then_some(numbers)
 }
 
-pub(crate) fn size(text: &str, place: Place) -> Result<Size, Fault> {
+pub(crate) fn size(text: &str, place: KeyPath) -> Result<Size, Fault> {
     text.parse().map_err(|error| {
         let fault = fault(codes::BAD_SIZE, text, "a size", place, format!("{error}"));
         let number = text.trim().trim_end_matches(|c: char| !c.is_ascii_digit());
@@ -92,7 +92,7 @@ pub(crate) fn size(text: &str, place: Place) -> Result<Size, Fault> {
 }
 
 /// A percentage with at most one decimal, in thousandths.
-pub(crate) fn percent(text: &str, place: Place) -> Result<u32, Fault> {
+pub(crate) fn percent(text: &str, place: KeyPath) -> Result<u32, Fault> {
     let wrong = |label: &str, help: String| {
         Err(fault(codes::BAD_PERCENT, text, "a percentage", place.clone(), label).help(help))
     };
@@ -119,7 +119,7 @@ pub(crate) fn percent(text: &str, place: Place) -> Result<u32, Fault> {
 }
 
 /// `u8*176`: a number type and its count, 1 if the text gives none.
-pub(crate) fn scalar(text: &str, place: Place) -> Result<(Scalar, u32), Fault> {
+pub(crate) fn scalar(text: &str, place: KeyPath) -> Result<(Scalar, u32), Fault> {
     let (name, len) = match text.split_once('*') {
         Some((name, len)) => (name.trim(), Some(len.trim())),
         None => (text.trim(), None),
@@ -163,7 +163,7 @@ fn of_other_languages(text: &str) -> Option<&'static str> {
 }
 
 /// `i16`: a number type.
-pub(crate) fn element(text: &str, place: Place) -> Result<Scalar, Fault> {
+pub(crate) fn element(text: &str, place: KeyPath) -> Result<Scalar, Fault> {
     match Scalar::ALL.iter().find(|(name, _)| *name == text) {
         Some((_, scalar)) => Ok(*scalar),
         None => {
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn margins() {
-        let at = || Place::value("");
+        let at = || KeyPath::value("");
         for (text, permille) in [("0%", 0), ("20%", 200), ("12.5%", 125), (" 7 % ", 70), ("10000%", 100_000)]
         {
             assert_eq!(percent(text, at()), Ok(permille), "{text}");
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn scalars() {
-        let at = || Place::value("");
+        let at = || KeyPath::value("");
         assert_eq!(scalar("u8*176", at()), Ok((Scalar::U8, 176)));
         assert_eq!(scalar("f64", at()), Ok((Scalar::F64, 1)));
         assert_eq!(scalar(" i16 * 2 ", at()), Ok((Scalar::I16, 2)));

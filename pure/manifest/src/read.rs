@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use taut_model::{Fault, Place, Scalar, Size, codes, nearest};
+use taut_model::{Fault, KeyPath, Scalar, Size, codes, nearest};
 use taut_time::Duration;
 
 use crate::spec::{By, Choice, Key, Need, Table, Type, Variant, Word};
@@ -124,20 +124,20 @@ fn join(path: &str, name: &str) -> String {
 /// The fault of a key of variant `other` in a table that is explicitly of the chosen variant.
 fn misplaced(path: &str, name: &str, chosen: Chosen, other: &Variant) -> Fault {
     let shown = name.escape_debug();
-    let place = Place::key(join(path, name));
+    let place = KeyPath::key(join(path, name));
     let Chosen { choice, variant: Variant { selector, table }, .. } = chosen;
     match choice.by {
         By::Word(key) => {
             let message = format!("`{shown}` does not go with `{key} = \"{selector}\"`");
             let label = format!("a key of a {}", other.table.noun);
             Fault::error(codes::MISPLACED_KEY, message, place, label)
-                .also(Place::value(join(path, key)), format!("this is a {}", table.noun))
+                .also(KeyPath::value(join(path, key)), format!("this is a {}", table.noun))
                 .help(format!("remove it, or write `{key} = \"{}\"`", other.selector))
         }
         By::Presence => {
             let message = format!("`{shown}` does not go with `{selector}`");
             Fault::error(codes::MISPLACED_KEY, message, place, format!("goes with `{}`", other.selector))
-                .also(Place::key(join(path, selector)), format!("this makes it a {}", table.noun))
+                .also(KeyPath::key(join(path, selector)), format!("this makes it a {}", table.noun))
                 .help("remove one of the two")
         }
     }
@@ -177,21 +177,20 @@ impl<'d> Reader<'d> {
                     None => format!("a {noun} must be a table, not {}", node.type_name()),
                 };
                 self.faults.push(
-                    Fault::error(codes::WRONG_TYPE, message, Place::value(path), "not a table").help(match (
-                        example,
-                        own_name(path),
-                    ) {
-                        ("{ … }", _) | (_, None) => {
-                            "as in `{ key = \"value\" }`, or a header `[…]` with keys under it".to_owned()
-                        }
-                        (example, Some(name)) => {
-                            let name = name.escape_debug();
-                            match text_in(noun, &node.value, example) {
-                                Some(whole) => format!("write `{name} = {whole}`"),
-                                None => format!("as in `{name} = {example}`"),
+                    Fault::error(codes::WRONG_TYPE, message, KeyPath::value(path), "not a table").help(
+                        match (example, own_name(path)) {
+                            ("{ … }", _) | (_, None) => {
+                                "as in `{ key = \"value\" }`, or a header `[…]` with keys under it".to_owned()
                             }
-                        }
-                    }),
+                            (example, Some(name)) => {
+                                let name = name.escape_debug();
+                                match text_in(noun, &node.value, example) {
+                                    Some(whole) => format!("write `{name} = {whole}`"),
+                                    None => format!("as in `{name} = {example}`"),
+                                }
+                            }
+                        },
+                    ),
                 );
                 None
             }
@@ -307,7 +306,7 @@ impl<'d> Reader<'d> {
             true => format!("add a table `[{name}]`: {}", lower_first(key.doc)),
             false => format!("add `{name} = {example}`: {}", lower_first(key.doc)),
         };
-        self.faults.push(Fault::error(code, message, Place::value(place), label).help(help));
+        self.faults.push(Fault::error(code, message, KeyPath::value(place), label).help(help));
     }
 
     /// Reports a key that the table does not have; returns the key that the author most likely meant.
@@ -328,7 +327,7 @@ impl<'d> Reader<'d> {
         }
         let what = if path.is_empty() { "table or key" } else { "key" };
         let message = format!("unknown {what} `{}` in the {}", name.escape_debug(), table.noun);
-        let fault = Fault::error(codes::UNKNOWN_KEY, message, Place::key(join(path, name)), "unknown");
+        let fault = Fault::error(codes::UNKNOWN_KEY, message, KeyPath::key(join(path, name)), "unknown");
         let keys = table.keys.iter().map(|key| key.name);
         if let Some(help) = habits::key(table.noun, name) {
             self.faults.push(fault.help(help));
@@ -463,7 +462,7 @@ impl<'d> Reader<'d> {
         let message = format!("`{}` is in the place of a {noun} with a name", first.escape_debug());
         let label = format!("`{header}` is missing above");
         self.faults.push(
-            Fault::error(codes::UNKNOWN_KEY, message, Place::key(join(path, first)), label)
+            Fault::error(codes::UNKNOWN_KEY, message, KeyPath::key(join(path, first)), label)
                 .help(format!("write the header `{header}`, with a name, above this line")),
         );
         self.faulty.extend(homes::table_of(&header));
@@ -527,7 +526,7 @@ impl<'d> Reader<'d> {
                 let selectors = selectors.map(|name| format!("`{name}`")).collect::<Vec<_>>();
                 let message = format!("neither {} is given", selectors.join(" nor "));
                 let label = format!("{} belongs here", selectors.join(" or "));
-                let fault = Fault::error(codes::MISSING_KEY, message, Place::value(path), label);
+                let fault = Fault::error(codes::MISSING_KEY, message, KeyPath::value(path), label);
                 let ways = choice.variants.iter();
                 let ways = ways.map(|v| format!("`{}` ({})", v.selector, lower_first(v.table.doc)));
                 let help = format!("use {}", ways.collect::<Vec<_>>().join(" or "));
@@ -562,7 +561,7 @@ fn word(words: &'static [Word], text: &str) -> Result<&'static str, Option<&'sta
     }
 }
 
-fn not_a_word(name: &str, text: &str, words: &'static [Word], known: Option<&Word>, place: Place) -> Fault {
+fn not_a_word(name: &str, text: &str, words: &'static [Word], known: Option<&Word>, place: KeyPath) -> Fault {
     let now = words.iter().filter(|word| word.now).map(|word| word.name);
     let list = now.clone().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
     if let Some(known) = known {
@@ -582,7 +581,7 @@ fn not_a_word(name: &str, text: &str, words: &'static [Word], known: Option<&Wor
 /// Reads a value that contains no other values.
 #[expect(clippy::result_large_err, reason = "a fault is rare, and never in a hot loop")]
 fn plain<'t>(path: &str, node: &'t Node<'_>, name: &str, kind: &'static Type) -> Result<Item<'t>, Fault> {
-    let place = Place::value(path);
+    let place = KeyPath::value(path);
     match (kind, &node.value) {
         (Type::Text, Value::Text(text)) => Ok(Item::Text(text)),
         (Type::Duration, Value::Text(text)) => quantity::duration(text, place).map(Item::Duration),
@@ -616,20 +615,20 @@ fn plain<'t>(path: &str, node: &'t Node<'_>, name: &str, kind: &'static Type) ->
     }
 }
 
-fn unknown_format(place: Place) -> Fault {
+fn unknown_format(place: KeyPath) -> Fault {
     let message = "the manifest has a format that this version does not know";
     Fault::error(codes::FORMAT_VERSION, message, place, "not 1")
         .help("write `manifest = 1`, or use the version of taut for which the manifest was written")
 }
 
-fn out_of_range(name: &str, min: i64, max: i64, place: Place) -> Fault {
+fn out_of_range(name: &str, min: i64, max: i64, place: KeyPath) -> Fault {
     let message = format!("`{name}` is out of range");
     Fault::error(codes::OUT_OF_RANGE, message, place, format!("not in {min} to {max}"))
         .help(format!("use {min} to {max}"))
 }
 
 /// The fault of a list where the entries of a map belong.
-fn unnamed_entries(node: &Node<'_>, items: &[Node<'_>], name: &str, kind: &Type, place: Place) -> Fault {
+fn unnamed_entries(node: &Node<'_>, items: &[Node<'_>], name: &str, kind: &Type, place: KeyPath) -> Fault {
     let named = |item: &Node<'_>| match item.get("name").map(|name| &name.value) {
         Some(Value::Text(name)) => Some(name.escape_debug().to_string()),
         _ => None,
@@ -640,7 +639,7 @@ fn unnamed_entries(node: &Node<'_>, items: &[Node<'_>], name: &str, kind: &Type,
     ))
 }
 
-fn wrong_type(name: &str, node: &Node<'_>, kind: &Type, place: Place) -> Fault {
+fn wrong_type(name: &str, node: &Node<'_>, kind: &Type, place: KeyPath) -> Fault {
     let code = match (kind, &node.value) {
         (Type::Duration, Value::Integer(_) | Value::Float(_)) => codes::BAD_DURATION,
         (Type::Size, Value::Integer(_) | Value::Float(_)) => codes::BAD_SIZE,
@@ -706,7 +705,7 @@ fn text_in(noun: &str, value: &Value<'_>, example: &str) -> Option<String> {
 
 /// The value of a default's text; `None` only for a faulty table of keys, which a test rules out.
 fn default<'t>(kind: &Type, text: &'static str) -> Option<Item<'t>> {
-    let place = Place::value("");
+    let place = KeyPath::value("");
     match kind {
         Type::Text => Some(Item::Text(text)),
         Type::Duration => quantity::duration(text, place).ok().map(Item::Duration),

@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use taut_model::{Fault, Place, codes};
+use taut_model::{Fault, KeyPath, codes};
 use toml::de::DeTable;
 
 use crate::Diagnostic;
@@ -388,7 +388,7 @@ fn syntax(file: usize, text: &str, complaint: &Complaint) -> Diagnostic {
         (_, Some(expected)) => (what, format!("expected {expected}")),
         (_, None) => (what, "here".to_owned()),
     };
-    let fault = Fault::error(codes::SYNTAX, what, Place::value(""), label);
+    let fault = Fault::error(codes::SYNTAX, what, KeyPath::value(""), label);
     Diagnostic::at(file, complaint.at.clone(), fault)
 }
 
@@ -402,7 +402,7 @@ fn duplicate(
 ) -> Diagnostic {
     let name = text[double.at.clone()].trim_matches(['"', '\'']);
     let message = format!("`{}` is given twice", name.escape_debug());
-    let fault = Fault::error(codes::DUPLICATE_NAME, message, Place::value(""), "again here");
+    let fault = Fault::error(codes::DUPLICATE_NAME, message, KeyPath::value(""), "again here");
     let help = if in_header { "rename one of them, or make one table of both" } else { "remove one of them" };
     let diagnostic = Diagnostic::at(file, double.at.clone(), fault.help(help));
     let first = if in_header {

@@ -4,7 +4,9 @@
 //! The manifest of the first application, as it is in the tree.
 
 use taut_manifest::{Loaded, Source, load, render};
-use taut_model::{Arrival, ChannelKind, Class, Evidence, OnMissingPrivilege, Party, Place, Size, Step};
+use taut_model::{
+    Arrival, ChainStep, ChannelKind, Class, Evidence, KeyPath, OnMissingPrivilege, PartyId, Size,
+};
 use taut_time::Duration;
 
 fn cochlear() -> Source {
@@ -50,33 +52,33 @@ fn says_what_it_says() {
     let trigger = model.channel(model.trigger(output).unwrap());
     assert_eq!(
         (trigger.name.as_str(), trigger.writer, trigger.kind),
-        ("electrodes", Party::Task(id), ChannelKind::Queue)
+        ("electrodes", PartyId::Task(id), ChannelKind::Queue)
     );
     assert!(matches!(model.tasks()[3].class, Class::BestEffort(_)));
     assert_eq!(model.party_name(model.channels()[3].readers[0]), "ui");
     assert_eq!((model.channels()[0].capacity, model.channels()[1].capacity), (Some(64), Some(8)));
     let chain = &model.chains()[0];
-    assert_eq!((chain.path.len(), chain.path[4]), (5, Step::Task(output)));
+    assert_eq!((chain.path.len(), chain.path[4]), (5, ChainStep::Task(output)));
 }
 
 #[test]
 fn places_fall_back_to_parents() {
     let source = cochlear();
     let places = load(&source, &[]).places;
-    let at = |place: Place| {
+    let at = |place: KeyPath| {
         let (file, range) = places.resolve(&place);
         assert_eq!(file, 0);
         &source.text[range]
     };
-    assert_eq!(at(Place::value("tasks.output.deadline")), "\"1ms\"");
-    assert_eq!(at(Place::key("tasks.output.deadline")), "deadline");
-    assert_eq!(at(Place::value("tasks.output.wcet.margin")), "\"100%\"");
-    assert_eq!(at(Place::value("chains.0.path.2")), "\"processing\"");
-    assert_eq!(at(Place::value("tasks.output.jitter")), "[tasks.output]");
-    assert_eq!(at(Place::key("tasks.output.jitter.x.y")), "[tasks.output]");
-    assert_eq!(at(Place::key("channels.levels")), "levels");
-    assert_eq!(at(Place::value("channels.levels.to.0")), "\"ui\"");
-    assert_eq!(at(Place::value("nowhere.at.all")), "");
+    assert_eq!(at(KeyPath::value("tasks.output.deadline")), "\"1ms\"");
+    assert_eq!(at(KeyPath::key("tasks.output.deadline")), "deadline");
+    assert_eq!(at(KeyPath::value("tasks.output.wcet.margin")), "\"100%\"");
+    assert_eq!(at(KeyPath::value("chains.0.path.2")), "\"processing\"");
+    assert_eq!(at(KeyPath::value("tasks.output.jitter")), "[tasks.output]");
+    assert_eq!(at(KeyPath::key("tasks.output.jitter.x.y")), "[tasks.output]");
+    assert_eq!(at(KeyPath::key("channels.levels")), "levels");
+    assert_eq!(at(KeyPath::value("channels.levels.to.0")), "\"ui\"");
+    assert_eq!(at(KeyPath::value("nowhere.at.all")), "");
 }
 
 #[test]
@@ -89,8 +91,8 @@ fn overlay_changes_the_machine() {
     let source = cochlear();
     let loaded = load(&source, std::slice::from_ref(&overlay));
     assert!(loaded.diagnostics.is_empty(), "{}", shown(&loaded, &[&source, &overlay]));
-    assert_eq!(loaded.places.resolve(&Place::value("tasks.recording.wcet.value")).0, 1);
-    assert_eq!(loaded.places.resolve(&Place::value("tasks.recording.wcet.margin")).0, 0);
+    assert_eq!(loaded.places.resolve(&KeyPath::value("tasks.recording.wcet.value")).0, 1);
+    assert_eq!(loaded.places.resolve(&KeyPath::value("tasks.recording.wcet.margin")).0, 0);
     let model = loaded.model.unwrap();
     assert_eq!(model.platform().overheads.release, Duration::from_us(30));
     assert_eq!(model.platform().overheads.context_switch, Duration::from_us(5), "kept");

@@ -3,7 +3,7 @@
 
 use taut_policy::{ChannelKind, Flow, Mechanism, OverflowPolicy};
 
-use crate::Party;
+use crate::PartyId;
 
 /// A flow of data from one writer to its readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,9 +13,9 @@ pub struct Channel {
     /// Which values arrive at a reader.
     pub kind: ChannelKind,
     /// The party that sends.
-    pub writer: Party,
+    pub writer: PartyId,
     /// The parties that receive; at least one, each once.
-    pub readers: Vec<Party>,
+    pub readers: Vec<PartyId>,
     /// The type of a value: a position in [`crate::Model::payloads`].
     pub payload: usize,
     /// How many values can wait; `None` lets the plan choose. Unused in a state channel.

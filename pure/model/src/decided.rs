@@ -6,7 +6,7 @@
 use taut_time::Duration;
 
 use crate::{
-    ChannelId, Class, Flow, LockingProtocol, Mechanism, Model, Party, PartyCounts, RealTime, ResourceId,
+    ChannelId, Class, Flow, LockingProtocol, Mechanism, Model, PartyCounts, PartyId, RealTime, ResourceId,
     STAMP_BYTES, Section, Shared, TaskId,
 };
 
@@ -102,12 +102,13 @@ impl Model {
     /// The numbers of a channel's parties.
     pub fn parties(&self, id: ChannelId) -> PartyCounts {
         let channel = self.channel(id);
-        let count = |of: &dyn Fn(&Party) -> bool| channel.readers.iter().filter(|reader| of(reader)).count();
+        let count =
+            |of: &dyn Fn(&PartyId) -> bool| channel.readers.iter().filter(|reader| of(reader)).count();
         PartyCounts {
             real_time_writer: self.is_real_time(channel.writer),
             readers: channel.readers.len(),
             real_time_readers: count(&|reader| self.is_real_time(*reader)),
-            client_readers: count(&|reader| matches!(reader, Party::Client(_))),
+            client_readers: count(&|reader| matches!(reader, PartyId::Client(_))),
             synchronous: channel.flow == Flow::Synchronous,
         }
     }
@@ -123,8 +124,8 @@ impl Model {
         self.payloads[self.channel(id).payload].size()?.checked_add(STAMP_BYTES)
     }
 
-    pub(crate) fn real_time_mut(&mut self, party: Party) -> Option<&mut RealTime> {
-        let Party::Task(TaskId(at)) = party else { return None };
+    pub(crate) fn real_time_mut(&mut self, party: PartyId) -> Option<&mut RealTime> {
+        let PartyId::Task(TaskId(at)) = party else { return None };
         match &mut self.tasks[usize::from(at)].class {
             Class::RealTime(task) => Some(task),
             Class::BestEffort(_) => None,

@@ -29,15 +29,15 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The place.
-    pub place: Place,
+    pub place: KeyPath,
     /// The text, in a few words.
     pub text: String,
 }
 
 /// A place in a manifest: the dotted path of a key, `tasks.recording.wcet.value`; list items by position,
-/// `chains.0.path.2`. It means the key's value; [`Place::key`] means the key itself.
+/// `chains.0.path.2`. It means the key's value; [`KeyPath::key`] means the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct KeyPath {
     path: String,
     key: bool,
 }
@@ -63,7 +63,7 @@ impl fmt::Display for Code {
     }
 }
 
-impl Place {
+impl KeyPath {
     /// The value at a path.
     pub fn value(path: impl Into<String>) -> Self {
         Self { path: path.into(), key: false }
@@ -87,7 +87,7 @@ impl Place {
 
 impl Fault {
     /// An error at a place.
-    pub fn error(code: Code, message: impl Into<String>, place: Place, text: impl Into<String>) -> Self {
+    pub fn error(code: Code, message: impl Into<String>, place: KeyPath, text: impl Into<String>) -> Self {
         Self {
             code,
             severity: Severity::Error,
@@ -108,7 +108,7 @@ impl Fault {
 
     /// Adds a secondary place.
     #[must_use]
-    pub fn also(mut self, place: Place, text: impl Into<String>) -> Self {
+    pub fn also(mut self, place: KeyPath, text: impl Into<String>) -> Self {
         self.secondary.push(Label { place, text: text.into() });
         self
     }

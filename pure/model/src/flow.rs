@@ -3,11 +3,11 @@
 
 //! Synchronous flows: the pairs of tasks of which one reads from the other without a delay, and the waits that follow.
 
-use crate::{ChannelId, Flow, Model, Party, TaskId, Waits};
+use crate::{ChannelId, Flow, Model, PartyId, TaskId, Waits};
 
 /// A writer, and a reader of its value of the same instant: the reader's job starts after the writer's job completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct FlowLink {
     /// The channel between them.
     pub channel: ChannelId,
     /// The task that writes.
@@ -19,13 +19,13 @@ pub struct Link {
 impl Model {
     /// All pairs in which a task reads without a delay what another task writes in a synchronous flow, in the order of
     /// channels and their readers. The pairs form no cycle.
-    pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
+    pub fn links(&self) -> impl Iterator<Item = FlowLink> + '_ {
         let synchronous = self.channel_ids().filter(|id| self.channel(*id).flow == Flow::Synchronous);
         synchronous.flat_map(move |channel| {
             let of = self.channel(channel);
             let direct = of.readers.iter().zip(&of.delayed).filter(|(_, delayed)| !**delayed);
             direct.filter_map(move |(reader, _)| match (of.writer, *reader) {
-                (Party::Task(writer), Party::Task(reader)) => Some(Link { channel, writer, reader }),
+                (PartyId::Task(writer), PartyId::Task(reader)) => Some(FlowLink { channel, writer, reader }),
                 _ => None,
             })
         })
@@ -36,7 +36,7 @@ impl Model {
     pub fn waiting(&self, waits: &[Waits]) -> Self {
         let mut waiting = self.clone();
         for (id, waits) in self.task_ids().zip(waits) {
-            if let Some(task) = waiting.real_time_mut(Party::Task(id)) {
+            if let Some(task) = waiting.real_time_mut(PartyId::Task(id)) {
                 task.waits = *waits;
             }
         }

@@ -45,7 +45,7 @@ id!(
 
 /// A reader or writer of channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Party {
+pub enum PartyId {
     /// A task of the application.
     Task(TaskId),
     /// A process of its own.

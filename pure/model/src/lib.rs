@@ -37,15 +37,15 @@ pub use draft::{
     ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, Draft, RealTimeDraft, SectionDraft,
     SegmentDraft, ServerDraft, ServiceDraft, TaskDraft,
 };
-pub use fault::{Code, Fault, Label, Place, Severity};
-pub use flow::Link;
-pub use id::{ChannelId, ClientId, CoreId, Party, ResourceId, ServiceId, TaskId};
+pub use fault::{Code, Fault, KeyPath, Label, Severity};
+pub use flow::FlowLink;
+pub use id::{ChannelId, ClientId, CoreId, PartyId, ResourceId, ServiceId, TaskId};
 pub use nearest::nearest;
 pub use platform::{Executor, OverheadSources, Overheads, Platform};
 pub use resource::{Section, Shared};
 pub use server::Server;
 pub use set::{Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
-pub use system::{App, Chain, Client, ClientKind, Model, Service, Step};
+pub use system::{App, Chain, ChainStep, Client, ClientKind, Model, Service};
 pub use task::{BestEffort, Class, Cost, RealTime, Task, Waits};
 pub use taut_policy::{
     Aim, Arrival, ArrivalPattern, CAPACITY_MAX, ChannelKind, Evidence, Flow, LINE_BYTES, LockingProtocol,

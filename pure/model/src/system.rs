@@ -4,7 +4,7 @@
 use taut_time::Duration;
 
 use crate::{
-    Arrival, Channel, ChannelId, Class, ClientId, CoreId, LockingProtocol, Party, Payload, Platform,
+    Arrival, Channel, ChannelId, Class, ClientId, CoreId, LockingProtocol, PartyId, Payload, Platform,
     RealTime, ResourceId, Server, Shared, Size, Task, TaskId,
 };
 
@@ -75,7 +75,7 @@ pub struct Chain {
     /// Its name in the manifest.
     pub name: String,
     /// task, channel, task, …, task.
-    pub path: Vec<Step>,
+    pub path: Vec<ChainStep>,
     /// The greatest age of data when the last task completes.
     pub max_latency: Duration,
     /// The longest time from an external event until an output reflects it or something newer, if the manifest limits
@@ -85,7 +85,7 @@ pub struct Chain {
 
 /// A step of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ChainStep {
     /// A task that processes the data.
     Task(TaskId),
     /// A channel that carries the data.
@@ -178,15 +178,15 @@ impl Model {
         })
     }
     /// The name of a party, as in the manifest.
-    pub fn party_name(&self, party: Party) -> &str {
+    pub fn party_name(&self, party: PartyId) -> &str {
         match party {
-            Party::Task(id) => &self.task(id).name,
-            Party::Client(id) => &self.client(id).name,
+            PartyId::Task(id) => &self.task(id).name,
+            PartyId::Client(id) => &self.client(id).name,
         }
     }
     /// Whether a party is real-time.
-    pub fn is_real_time(&self, party: Party) -> bool {
-        matches!(party, Party::Task(id) if matches!(self.task(id).class, Class::RealTime(_)))
+    pub fn is_real_time(&self, party: PartyId) -> bool {
+        matches!(party, PartyId::Task(id) if matches!(self.task(id).class, Class::RealTime(_)))
     }
     /// The channel that releases a task, if it is a receiver.
     pub fn trigger(&self, id: TaskId) -> Option<ChannelId> {

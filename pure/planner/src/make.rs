@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use taut_analysis::{Bound, BoundTerm, Verdict, Why};
-use taut_model::{ChannelId, Class, Fault, Model, Party, RealTime, Severity};
+use taut_model::{ChannelId, Class, Fault, Model, PartyId, RealTime, Severity};
 use taut_plan::{
     Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, Overrides, Plan, ReaderPlan,
     Region, ServicePlan, TaskPlan, Term, WriterPlan,
@@ -283,16 +283,16 @@ fn channel_plans(
     map: &Map,
     choices: Vec<Option<ChoicePlan>>,
 ) -> Vec<ChannelPlan> {
-    let client = |party: &Party| matches!(party, Party::Client(_));
+    let client = |party: &PartyId| matches!(party, PartyId::Client(_));
     let one = |(id, choice): (ChannelId, Option<ChoicePlan>)| {
         let channel = model.channel(id);
         let (realisation, (place, region)) = (&channels[id.index()], map.channels[id.index()]);
         let payload = &model.payloads()[channel.payload];
-        let reader = |(at, party): (usize, &Party)| ReaderPlan {
+        let reader = |(at, party): (usize, &PartyId)| ReaderPlan {
             name: model.party_name(*party).to_owned(),
             client: client(party),
             delayed: channel.delayed.get(at).copied().unwrap_or(false),
-            triggered: matches!(party, Party::Task(task) if model.trigger(*task) == Some(id)),
+            triggered: matches!(party, PartyId::Task(task) if model.trigger(*task) == Some(id)),
             way: realisation.ways.get(at).copied(),
         };
         ChannelPlan {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use taut_analysis::{Overflow, memory};
-use taut_model::{Channel, ChannelId, Class, Fault, Flow, Model, Party, Size, codes};
+use taut_model::{Channel, ChannelId, Class, Fault, Flow, Model, PartyId, Size, codes};
 use taut_plan::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, file_of};
 use taut_plan::{MemoryPlan, Place, Region, ScopePlan};
 
@@ -73,13 +73,13 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
         let slots = realisation.buffers.unwrap_or(realisation.capacity);
         let claims = realisation.claims(channel);
         let size = memory::channel(payload, realisation.mechanism, slots, claims, triggers)?;
-        let is_read_by_clients = channel.readers.iter().any(|party| matches!(party, Party::Client(_)));
+        let is_read_by_clients = channel.readers.iter().any(|party| matches!(party, PartyId::Client(_)));
         let file = match channel.writer {
-            Party::Client(client) => {
+            PartyId::Client(client) => {
                 file_of(&model.clients()[client.index()].name, is_read_by_clients, triggers)
             }
-            Party::Task(_) if is_read_by_clients => None,
-            Party::Task(_) => {
+            PartyId::Task(_) if is_read_by_clients => None,
+            PartyId::Task(_) => {
                 map.channels.push((Place::Process, process.take(size)?));
                 continue;
             }
@@ -111,7 +111,7 @@ pub(crate) fn releases(model: &Model, id: ChannelId, channel: &Channel) -> bool 
     channel
         .readers
         .iter()
-        .any(|reader| matches!(reader, Party::Task(task) if model.trigger(*task) == Some(id)))
+        .any(|reader| matches!(reader, PartyId::Task(task) if model.trigger(*task) == Some(id)))
 }
 
 /// Sums up the memory and compares it with what the platform gives. `locks` is the number of bytes of locks between
@@ -133,11 +133,11 @@ pub(crate) fn totals(
     let (process, segment) = (Size::from_bytes(map.process), Size::from_bytes(map.segment));
     if total > limit.as_bytes() {
         let message = "the plan needs more memory than the platform gives";
-        let place = taut_model::Place::value("platform.memory");
+        let place = taut_model::KeyPath::value("platform.memory");
         let text = format!("gives {limit}, {total} bytes are needed");
         let mut fault = Fault::error(codes::MEMORY_EXCEEDED, message, place, text);
         for (path, size) in largest(model) {
-            fault = fault.also(taut_model::Place::value(path), format!("takes {size}"));
+            fault = fault.also(taut_model::KeyPath::value(path), format!("takes {size}"));
         }
         faults.push(
             fault
@@ -204,7 +204,7 @@ pub(crate) fn memory(
     let found = lay_out(model, channels)
         .and_then(|map| totals(model, &map, locks, dispatched, faults).map(|memory| (map, memory)));
     found.unwrap_or_else(|_| {
-        let place = taut_model::Place::value("platform.memory");
+        let place = taut_model::KeyPath::value("platform.memory");
         let message = "the memory map does not fit in 64 bits";
         let fault = Fault::error(codes::MEMORY_EXCEEDED, message, place, "less than is needed");
         faults.push(fault.help("shrink the largest scope"));

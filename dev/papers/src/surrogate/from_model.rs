@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use taut_manifest::{Source, load};
-use taut_model::{ChannelKind, Party};
+use taut_model::{ChannelKind, PartyId};
 use taut_sweep::Object;
 use taut_time::Duration;
 
@@ -47,9 +47,9 @@ pub(crate) fn from_manifest(name: &str, text: &str) -> Result<Case, String> {
     for (task, used) in tasks.iter_mut().zip(&used) {
         task.share = u64::try_from(used * 1_000_000 / most).unwrap_or(u64::MAX);
     }
-    let position = |party: &Party| match party {
-        Party::Task(id) => real_time.iter().position(|(task, ..)| task == id),
-        Party::Client(_) => None,
+    let position = |party: &PartyId| match party {
+        PartyId::Task(id) => real_time.iter().position(|(task, ..)| task == id),
+        PartyId::Client(_) => None,
     };
     let mut objects = Vec::new();
     for channel in model.channels().iter().filter(|channel| channel.kind == ChannelKind::State) {

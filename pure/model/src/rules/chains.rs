@@ -6,7 +6,7 @@
 use super::channels::is_real_time;
 use super::faults::Faults;
 use super::names::{Names, Want};
-use crate::{Chain, ChainDraft, Draft, Fault, Party, Place, Step, codes};
+use crate::{Chain, ChainDraft, ChainStep, Draft, Fault, KeyPath, PartyId, codes};
 
 pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) -> Vec<Option<Chain>> {
     let mut chains = Vec::with_capacity(draft.chains.len());
@@ -22,15 +22,15 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) -
     chains
 }
 
-fn broken(message: String, at: Place, text: &str) -> Fault {
+fn broken(message: String, at: KeyPath, text: &str) -> Fault {
     Fault::error(codes::BROKEN_CHAIN, message, at, text)
 }
 
-fn steps(draft: &Draft, names: &Names<'_>, chain: usize, faults: &mut Faults<'_>) -> Option<Vec<Step>> {
+fn steps(draft: &Draft, names: &Names<'_>, chain: usize, faults: &mut Faults<'_>) -> Option<Vec<ChainStep>> {
     let ChainDraft { name, path, .. } = &draft.chains[chain];
-    let place = |step: usize| Place::value(format!("chains.{chain}.path.{step}"));
+    let place = |step: usize| KeyPath::value(format!("chains.{chain}.path.{step}"));
     if path.is_empty() {
-        let at = Place::value(format!("chains.{chain}.path"));
+        let at = KeyPath::value(format!("chains.{chain}.path"));
         let message = format!("chain `{name}` has no step");
         faults.push(broken(message, at, "empty").help("name its tasks and the channels between them"));
         return None;
@@ -59,11 +59,11 @@ fn steps(draft: &Draft, names: &Names<'_>, chain: usize, faults: &mut Faults<'_>
     }
     let mut connected = true;
     for i in (1..path.len()).step_by(2) {
-        let Some(Step::Channel(id)) = steps[i] else { continue };
+        let Some(ChainStep::Channel(id)) = steps[i] else { continue };
         let channel = &draft.channels[id.index()];
         let ends = [(i - 1, "from", "write", "writer"), (i + 1, "to", "read", "reader")];
         for (end, key, verb, noun) in ends {
-            let Some(Some(Step::Task(_))) = steps.get(end) else { continue };
+            let Some(Some(ChainStep::Task(_))) = steps.get(end) else { continue };
             let parties = if key == "from" { &channel.from } else { &channel.to };
             // An unresolved name may be a misspelling of this task.
             let resolved = !parties.is_empty() && parties.iter().all(|party| names.party(party).is_some());
@@ -74,7 +74,7 @@ fn steps(draft: &Draft, names: &Names<'_>, chain: usize, faults: &mut Faults<'_>
                 let of_channel = format!("channels.{channel}.{key}");
                 let help = format!("put the {noun} of `{channel}` here, or connect the channel to `{task}`");
                 let fault = broken(message, place(end), "not connected")
-                    .also(Place::value(of_channel.as_str()), format!("its {noun}"))
+                    .also(KeyPath::value(of_channel.as_str()), format!("its {noun}"))
                     .help(help);
                 faults.push_resting_on(fault, &[&of_channel]);
             }
@@ -89,27 +89,27 @@ fn task(
     names: &Names<'_>,
     chain: &str,
     step: &str,
-    place: Place,
+    place: KeyPath,
     shifted: &mut bool,
     faults: &mut Faults<'_>,
-) -> Option<Step> {
+) -> Option<ChainStep> {
     match names.party(step) {
-        Some(party @ Party::Task(id)) => {
+        Some(party @ PartyId::Task(id)) => {
             if is_real_time(draft, party) {
-                return Some(Step::Task(id));
+                return Some(ChainStep::Task(id));
             }
             let message = format!("chain `{chain}`: task `{step}` is not real-time");
             faults.push(
                 broken(message, place, "its response time has no bound")
-                    .also(Place::value(format!("tasks.{step}.class")), "best effort")
+                    .also(KeyPath::value(format!("tasks.{step}.class")), "best effort")
                     .help("let the chain start after it and end before it"),
             );
         }
-        Some(Party::Client(_)) => {
+        Some(PartyId::Client(_)) => {
             let message = format!("chain `{chain}`: `{step}` is a client");
             faults.push(
                 broken(message, place, "its response time has no bound")
-                    .also(Place::key(format!("clients.{step}")), "a process of its own")
+                    .also(KeyPath::key(format!("clients.{step}")), "a process of its own")
                     .help("let the chain start after it and end before it"),
             );
         }
@@ -126,12 +126,12 @@ fn channel(
     names: &Names<'_>,
     chain: &str,
     step: &str,
-    place: Place,
+    place: KeyPath,
     shifted: &mut bool,
     faults: &mut Faults<'_>,
-) -> Option<Step> {
+) -> Option<ChainStep> {
     if let Some(id) = names.channel(step) {
-        return Some(Step::Channel(id));
+        return Some(ChainStep::Channel(id));
     }
     *shifted = true;
     let message = format!("chain `{chain}`: `{step}` is a task or client where a channel belongs");

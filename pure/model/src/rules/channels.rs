@@ -8,18 +8,18 @@ use std::collections::HashSet;
 use super::faults::Faults;
 use super::names::{Names, Want};
 use crate::{
-    CAPACITY_MAX, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, Flow, Mechanism, OverflowPolicy,
-    Party, PartyCounts, Place, codes,
+    CAPACITY_MAX, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, Flow, KeyPath, Mechanism,
+    OverflowPolicy, PartyCounts, PartyId, codes,
 };
 
 /// The resolved names of a channel.
 pub(super) struct Link {
     /// The writer, if there is exactly one.
-    pub(super) writer: Option<Party>,
+    pub(super) writer: Option<PartyId>,
     /// All writers whose names resolved.
-    pub(super) writers: Vec<Party>,
+    pub(super) writers: Vec<PartyId>,
     /// All readers whose names resolved, each once.
-    pub(super) readers: Vec<Party>,
+    pub(super) readers: Vec<PartyId>,
     /// The payload's position.
     pub(super) payload: Option<usize>,
     /// Whether every party was found and none was rejected.
@@ -45,12 +45,12 @@ fn path(channel: &ChannelDraft, key: &str) -> String {
     format!("channels.{}.{key}", channel.name)
 }
 
-fn at(channel: &ChannelDraft, key: &str) -> Place {
-    Place::value(path(channel, key))
+fn at(channel: &ChannelDraft, key: &str) -> KeyPath {
+    KeyPath::value(path(channel, key))
 }
 
-fn whole(channel: &ChannelDraft) -> Place {
-    Place::key(format!("channels.{}", channel.name))
+fn whole(channel: &ChannelDraft) -> KeyPath {
+    KeyPath::key(format!("channels.{}", channel.name))
 }
 
 fn distinct(names: &[String]) -> usize {
@@ -84,7 +84,7 @@ impl Link {
         &mut self,
         channel: &ChannelDraft,
         party: &str,
-        place: Place,
+        place: KeyPath,
         names: &Names<'_>,
         faults: &mut Faults<'_>,
     ) -> bool {
@@ -102,7 +102,7 @@ impl Link {
         &mut self,
         channel: &ChannelDraft,
         party: &str,
-        place: Place,
+        place: KeyPath,
         names: &Names<'_>,
         faults: &mut Faults<'_>,
     ) -> bool {
@@ -154,7 +154,7 @@ impl Link {
     }
 }
 
-fn resolved(party: &str, place: &Place, names: &Names<'_>, faults: &mut Faults<'_>) -> Option<Party> {
+fn resolved(party: &str, place: &KeyPath, names: &Names<'_>, faults: &mut Faults<'_>) -> Option<PartyId> {
     let found = names.party(party);
     if found.is_none() {
         names.dangling(Want::Party, party, place.clone(), faults);
@@ -162,7 +162,7 @@ fn resolved(party: &str, place: &Place, names: &Names<'_>, faults: &mut Faults<'
     found
 }
 
-fn named_twice(channel: &ChannelDraft, party: &str, key: &str, place: Place) -> Fault {
+fn named_twice(channel: &ChannelDraft, party: &str, key: &str, place: KeyPath) -> Fault {
     let message = format!("`{party}` appears twice in `{key}` of channel `{}`", channel.name);
     Fault::error(codes::PARTY_TWICE, message, place, "again").help("name each party once")
 }
@@ -190,25 +190,25 @@ fn readers_fit(channel: &ChannelDraft, faults: &mut Faults<'_>) -> bool {
     fit
 }
 
-pub(super) fn is_real_time(draft: &Draft, party: Party) -> bool {
+pub(super) fn is_real_time(draft: &Draft, party: PartyId) -> bool {
     match party {
-        Party::Task(id) => matches!(draft.tasks[id.index()].class, ClassDraft::RealTime(_)),
-        Party::Client(_) => false,
+        PartyId::Task(id) => matches!(draft.tasks[id.index()].class, ClassDraft::RealTime(_)),
+        PartyId::Client(_) => false,
     }
 }
 
-pub(super) fn party_name(draft: &Draft, party: Party) -> &str {
+pub(super) fn party_name(draft: &Draft, party: PartyId) -> &str {
     match party {
-        Party::Task(id) => &draft.tasks[id.index()].name,
-        Party::Client(id) => &draft.clients[id.index()].name,
+        PartyId::Task(id) => &draft.tasks[id.index()].name,
+        PartyId::Client(id) => &draft.clients[id.index()].name,
     }
 }
 
 fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) {
     let Some(writer) = link.writer else { return };
-    let unsure = |party: &Party| match party {
-        Party::Task(id) => faults.wrong(&format!("tasks.{}.class", draft.tasks[id.index()].name)),
-        Party::Client(_) => false,
+    let unsure = |party: &PartyId| match party {
+        PartyId::Task(id) => faults.wrong(&format!("tasks.{}.class", draft.tasks[id.index()].name)),
+        PartyId::Client(_) => false,
     };
     // The rules of flows report why a flow cannot be synchronous.
     if channel.flow == Flow::Synchronous && !super::flows::fits(draft, channel, link) {
@@ -218,12 +218,12 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
     if ends.iter().any(|end| faults.spoiled(end)) || unsure(&writer) || link.readers.iter().any(unsure) {
         return;
     }
-    let count = |of: &dyn Fn(&Party) -> bool| link.readers.iter().filter(|reader| of(reader)).count();
+    let count = |of: &dyn Fn(&PartyId) -> bool| link.readers.iter().filter(|reader| of(reader)).count();
     let parties = PartyCounts {
         real_time_writer: is_real_time(draft, writer),
         readers: link.readers.len(),
         real_time_readers: count(&|reader| is_real_time(draft, *reader)),
-        client_readers: count(&|reader| matches!(reader, Party::Client(_))),
+        client_readers: count(&|reader| matches!(reader, PartyId::Client(_))),
         synchronous: channel.flow == Flow::Synchronous,
     };
     let fit = Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(channel.kind, &parties));
@@ -252,11 +252,11 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
 
 /// Adds the parties at both ends to the fault.
 fn of_parties(mut fault: Fault, draft: &Draft, channel: &ChannelDraft, link: &Link) -> Fault {
-    let one = |party: Party| {
+    let one = |party: PartyId| {
         let class = match party {
-            Party::Client(_) => "a client",
-            Party::Task(_) if is_real_time(draft, party) => "real-time",
-            Party::Task(_) => "not real-time",
+            PartyId::Client(_) => "a client",
+            PartyId::Task(_) if is_real_time(draft, party) => "real-time",
+            PartyId::Task(_) => "not real-time",
         };
         format!("`{}` is {class}", party_name(draft, party))
     };

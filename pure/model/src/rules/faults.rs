@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use crate::{Draft, Fault, Place};
+use crate::{Draft, Fault, KeyPath};
 
 /// The faults found, and the values on which no fault may rest.
 pub(super) struct Faults<'d> {
@@ -77,7 +77,7 @@ impl<'d> Faults<'d> {
     }
 
     /// A key is the author's, even if its value is not.
-    fn touches(&self, place: &Place) -> bool {
+    fn touches(&self, place: &KeyPath) -> bool {
         match (place.is_key(), place.path().rsplit_once('.')) {
             (false, _) => self.wrong(place.path()),
             (true, Some((parent, _))) => self.wrong(parent),

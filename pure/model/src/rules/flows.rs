@@ -7,7 +7,7 @@
 use super::channels::{Link, party_name};
 use super::faults::Faults;
 use crate::{
-    ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, Flow, Mechanism, Party, Place,
+    ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, Flow, KeyPath, Mechanism, PartyId,
     RealTimeDraft, SchedulingPolicy, codes, nearest,
 };
 
@@ -43,8 +43,8 @@ pub(super) fn fits(draft: &Draft, channel: &ChannelDraft, link: &Link) -> bool {
         && parties.into_iter().all(|party| unfit(draft, *party).is_none())
 }
 
-fn at(channel: &ChannelDraft, key: &str) -> Place {
-    Place::value(format!("channels.{}.{key}", channel.name))
+fn at(channel: &ChannelDraft, key: &str) -> KeyPath {
+    KeyPath::value(format!("channels.{}.{key}", channel.name))
 }
 
 fn undelayed(channel: &ChannelDraft, faults: &mut Faults<'_>) {
@@ -83,8 +83,8 @@ fn count(channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) {
     }
 }
 
-fn real_time(draft: &Draft, party: Party) -> Option<&RealTimeDraft> {
-    let Party::Task(id) = party else { return None };
+fn real_time(draft: &Draft, party: PartyId) -> Option<&RealTimeDraft> {
+    let PartyId::Task(id) = party else { return None };
     match &draft.tasks[id.index()].class {
         ClassDraft::RealTime(task) => Some(task),
         ClassDraft::BestEffort(_) => None,
@@ -92,8 +92,8 @@ fn real_time(draft: &Draft, party: Party) -> Option<&RealTimeDraft> {
 }
 
 /// Why a party cannot take part in a synchronous flow, and the key of its task that says so.
-fn unfit(draft: &Draft, party: Party) -> Option<(&'static str, &'static str)> {
-    let Party::Task(_) = party else {
+fn unfit(draft: &Draft, party: PartyId) -> Option<(&'static str, &'static str)> {
+    let PartyId::Task(_) = party else {
         return Some(("is a client, and a client runs at unknown instants", ""));
     };
     let Some(task) = real_time(draft, party) else {
@@ -117,15 +117,15 @@ fn parties(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faul
         let name = party_name(draft, *party);
         let message = format!("the flow of channel `{}` cannot be synchronous with `{name}`", channel.name);
         let place = match party {
-            Party::Client(_) => Place::key(format!("clients.{name}")),
-            Party::Task(_) => Place::value(format!("tasks.{name}.{key}")),
+            PartyId::Client(_) => KeyPath::key(format!("clients.{name}")),
+            PartyId::Task(_) => KeyPath::value(format!("tasks.{name}.{key}")),
         };
         let fault = Fault::error(codes::BAD_FLOW, message, at(channel, "flow"), format!("`{name}` {why}"))
             .also(place, format!("`{name}`"))
             .note("a synchronous model computes its blocks at instants that are known in advance")
             .help("write `flow = \"newest\"`, or give the other parties a channel of their own");
         let class = format!("tasks.{name}.class");
-        let rests: &[&str] = if matches!(party, Party::Task(_)) { &[&class] } else { &[] };
+        let rests: &[&str] = if matches!(party, PartyId::Task(_)) { &[&class] } else { &[] };
         faults.push_resting_on(fault, rests);
     }
 }
@@ -165,9 +165,9 @@ fn direct<'d>(draft: &'d Draft, links: &[Link]) -> Vec<Direct<'d>> {
     let mut direct = Vec::new();
     for (channel, link) in draft.channels.iter().zip(links) {
         let sound = link.sound && channel.flow == Flow::Synchronous && fits(draft, channel, link);
-        let Some(Party::Task(writer)) = link.writer.filter(|_| sound) else { continue };
+        let Some(PartyId::Task(writer)) = link.writer.filter(|_| sound) else { continue };
         for (reader, delayed) in link.readers.iter().zip(delayed(channel)) {
-            if let Party::Task(reader) = reader
+            if let PartyId::Task(reader) = reader
                 && !delayed
             {
                 direct.push(Direct { channel, writer: writer.index(), reader: reader.index() });
@@ -194,10 +194,10 @@ fn order(draft: &Draft, edge: &Direct<'_>, faults: &mut Faults<'_>) {
     let channel = &edge.channel.name;
     let message =
         format!("`{to}` is more urgent than `{from}`, whose value it waits for at channel `{channel}`");
-    let place = Place::value(format!("tasks.{to}.priority"));
+    let place = KeyPath::value(format!("tasks.{to}.priority"));
     faults.push(
         Fault::error(codes::FLOW_ORDER, message, place, format!("priority {high}"))
-            .also(Place::value(format!("tasks.{from}.priority")), format!("priority {low}"))
+            .also(KeyPath::value(format!("tasks.{from}.priority")), format!("priority {low}"))
             .also(at(edge.channel, "flow"), "the reader waits for the value of the same instant")
             .help(format!(
                 "exchange the priorities, or let the reader have the value of the previous instant: `delayed = \

@@ -78,7 +78,7 @@ fn counts(draft: &Draft, faults: &mut Faults<'_>) -> bool {
     for (table, count) in tables {
         if count > ENTRIES_MAX {
             let message = format!("{count} entries in `{table}`");
-            let place = crate::Place::key(table);
+            let place = crate::KeyPath::key(table);
             faults.push(
                 Fault::error(codes::TOO_MANY, message, place, format!("at most {ENTRIES_MAX}"))
                     .help("split the application"),

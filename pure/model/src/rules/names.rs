@@ -8,14 +8,14 @@ use std::collections::HashMap;
 use super::channels::Link;
 use super::faults::Faults;
 use crate::{
-    ChannelId, ChannelKind, ClassDraft, ClientId, Draft, Fault, Party, Place, ResourceId, ServiceId,
+    ChannelId, ChannelKind, ClassDraft, ClientId, Draft, Fault, KeyPath, PartyId, ResourceId, ServiceId,
     TaskDraft, TaskId, codes, is_name, nearest,
 };
 
 /// The entry of each name; of duplicates, the first.
 pub(super) struct Names<'d> {
     draft: &'d Draft,
-    parties: HashMap<&'d str, Party>,
+    parties: HashMap<&'d str, PartyId>,
     channels: HashMap<&'d str, ChannelId>,
     services: HashMap<&'d str, ServiceId>,
     resources: HashMap<&'d str, ResourceId>,
@@ -39,10 +39,10 @@ impl<'d> Names<'d> {
     pub(super) fn new(draft: &'d Draft) -> Self {
         let mut parties = HashMap::new();
         for (id, task) in (0..u16::MAX).zip(&draft.tasks) {
-            parties.entry(task.name.as_str()).or_insert(Party::Task(TaskId(id)));
+            parties.entry(task.name.as_str()).or_insert(PartyId::Task(TaskId(id)));
         }
         for (id, client) in (0..u16::MAX).zip(&draft.clients) {
-            parties.entry(client.name.as_str()).or_insert(Party::Client(ClientId(id)));
+            parties.entry(client.name.as_str()).or_insert(PartyId::Client(ClientId(id)));
         }
         let mut channels = HashMap::new();
         for (id, channel) in (0..u16::MAX).zip(&draft.channels) {
@@ -63,7 +63,7 @@ impl<'d> Names<'d> {
         Self { draft, parties, channels, services, resources, payloads }
     }
 
-    pub(super) fn party(&self, name: &str) -> Option<Party> {
+    pub(super) fn party(&self, name: &str) -> Option<PartyId> {
         self.parties.get(name).copied()
     }
 
@@ -84,7 +84,7 @@ impl<'d> Names<'d> {
     }
 
     /// Reports a name that is not defined, unless its definition could not be read.
-    pub(super) fn dangling(&self, want: Want, name: &str, place: Place, faults: &mut Faults<'_>) {
+    pub(super) fn dangling(&self, want: Want, name: &str, place: KeyPath, faults: &mut Faults<'_>) {
         if !self.reported(want, name) {
             faults.push(self.not_defined(want, name, place));
         }
@@ -97,7 +97,7 @@ impl<'d> Names<'d> {
         tables.any(|table| faulty.contains(*table) || faulty.contains(&format!("{table}.{name}")))
     }
 
-    fn not_defined(&self, want: Want, name: &str, place: Place) -> Fault {
+    fn not_defined(&self, want: Want, name: &str, place: KeyPath) -> Fault {
         let noun = want.noun();
         let fault =
             Fault::error(codes::DANGLING_NAME, format!("there is no {noun} `{name}`"), place, "not defined");
@@ -137,11 +137,11 @@ impl<'d> Names<'d> {
     /// Checks the form and uniqueness of all names.
     pub(super) fn check(&self, faults: &mut Faults<'_>) {
         let draft = self.draft;
-        kebab("application", &draft.app.name, Place::value("app.name"), faults);
+        kebab("application", &draft.app.name, KeyPath::value("app.name"), faults);
         let names = draft.payloads.iter().map(|p| p.name.as_str());
         for name in names.clone() {
             if !is_type_name(name) {
-                let place = Place::key(format!("payloads.{name}"));
+                let place = KeyPath::key(format!("payloads.{name}"));
                 faults.push(bad("payload", name, place, "a letter, then letters, digits, `-` or `_`"));
             }
         }
@@ -149,7 +149,7 @@ impl<'d> Names<'d> {
         let mut table = |table: &str, noun: &str, names: &mut dyn Iterator<Item = &str>| {
             let names = names.collect::<Vec<_>>();
             for name in &names {
-                kebab(noun, name, Place::key(format!("{table}.{name}")), faults);
+                kebab(noun, name, KeyPath::key(format!("{table}.{name}")), faults);
             }
             duplicates(table, names.into_iter(), faults);
         };
@@ -160,13 +160,13 @@ impl<'d> Names<'d> {
         table("clients", "client", &mut draft.clients.iter().map(|c| c.name.as_str()));
         table("channels", "channel", &mut draft.channels.iter().map(|c| c.name.as_str()));
         for client in &draft.clients {
-            if let Some(Party::Task(_)) = self.party(&client.name) {
+            if let Some(PartyId::Task(_)) = self.party(&client.name) {
                 let name = &client.name;
                 let message = format!("`{name}` is a task and a client");
-                let place = Place::key(format!("clients.{name}"));
+                let place = KeyPath::key(format!("clients.{name}"));
                 faults.push(
                     Fault::error(codes::DUPLICATE_NAME, message, place, "the client")
-                        .also(Place::key(format!("tasks.{name}")), "the task")
+                        .also(KeyPath::key(format!("tasks.{name}")), "the task")
                         .note("channels name tasks and clients alike, so they share one namespace")
                         .help("rename one of them"),
                 );
@@ -174,11 +174,11 @@ impl<'d> Names<'d> {
         }
         let mut seen = HashMap::new();
         for (at, chain) in draft.chains.iter().enumerate() {
-            let place = Place::value(format!("chains.{at}.name"));
+            let place = KeyPath::value(format!("chains.{at}.name"));
             kebab("chain", &chain.name, place.clone(), faults);
             if let Some(first) = seen.insert(chain.name.as_str(), at) {
                 let message = format!("two chains are called `{}`", chain.name);
-                let also = Place::value(format!("chains.{first}.name"));
+                let also = KeyPath::value(format!("chains.{first}.name"));
                 faults.push(
                     Fault::error(codes::DUPLICATE_NAME, message, place, "again here")
                         .also(also, "first here")
@@ -222,7 +222,7 @@ impl<'d> Names<'d> {
             }
         }
         for (at, (client, used)) in draft.clients.iter().zip(used.clients).enumerate() {
-            let own = matches!(self.party(&client.name), Some(Party::Client(id)) if id.index() == at);
+            let own = matches!(self.party(&client.name), Some(PartyId::Client(id)) if id.index() == at);
             if !used && !unread_party && own {
                 warnings.push(Want::Party, "clients", "client", &client.name, "no channel names it");
             }
@@ -242,7 +242,7 @@ impl<'d> Names<'d> {
                 used.payloads[payload] = true;
             }
             for party in link.writers.iter().chain(&link.readers) {
-                if let Party::Client(id) = party {
+                if let PartyId::Client(id) = party {
                     used.clients[id.index()] = true;
                 }
             }
@@ -310,7 +310,7 @@ impl UnusedWarnings<'_, '_, '_> {
         if self.missed.iter().any(meant) {
             return;
         }
-        let place = Place::key(format!("{table}.{name}"));
+        let place = KeyPath::key(format!("{table}.{name}"));
         self.faults.push(
             Fault::error(codes::UNUSED, format!("{noun} `{name}` is not used"), place, what)
                 .warning()
@@ -363,7 +363,7 @@ fn duplicates<'n>(table: &str, names: impl Iterator<Item = &'n str>, faults: &mu
     let mut seen = std::collections::HashSet::new();
     for name in names {
         if !seen.insert(name) {
-            let place = Place::key(format!("{table}.{name}"));
+            let place = KeyPath::key(format!("{table}.{name}"));
             let message = format!("`{name}` appears twice in `{table}`");
             faults.push(
                 Fault::error(codes::DUPLICATE_NAME, message, place, "defined twice")
@@ -379,7 +379,7 @@ fn is_type_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-fn kebab(noun: &str, name: &str, place: Place, faults: &mut Faults<'_>) {
+fn kebab(noun: &str, name: &str, place: KeyPath, faults: &mut Faults<'_>) {
     if is_name(name) {
         return;
     }
@@ -389,7 +389,7 @@ fn kebab(noun: &str, name: &str, place: Place, faults: &mut Faults<'_>) {
     faults.push(if is_name(&proposal) { fault.help(format!("write `{proposal}`")) } else { fault });
 }
 
-fn bad(noun: &str, name: &str, place: Place, rule: &str) -> Fault {
+fn bad(noun: &str, name: &str, place: KeyPath, rule: &str) -> Fault {
     let message = format!("`{}` is not a name for {} {noun}", name.escape_debug(), article(noun));
     Fault::error(codes::BAD_NAME, message, place, "not well formed").note(format!("a name is {rule}"))
 }

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use super::faults::Faults;
-use crate::{Draft, Fault, PAYLOAD_BYTES_MAX, Payload, PayloadField, Place, codes};
+use crate::{Draft, Fault, KeyPath, PAYLOAD_BYTES_MAX, Payload, PayloadField, codes};
 
 pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
     for payload in &draft.payloads {
@@ -14,11 +14,11 @@ pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
     }
 }
 
-fn place(payload: &Payload, field: &PayloadField) -> Place {
+fn place(payload: &Payload, field: &PayloadField) -> KeyPath {
     if field.name.is_empty() {
-        Place::value(format!("payloads.{}", payload.name))
+        KeyPath::value(format!("payloads.{}", payload.name))
     } else {
-        Place::value(format!("payloads.{}.fields.{}", payload.name, field.name))
+        KeyPath::value(format!("payloads.{}.fields.{}", payload.name, field.name))
     }
 }
 
@@ -26,7 +26,7 @@ fn check_one(payload: &Payload, faults: &mut Faults<'_>) {
     let name = &payload.name;
     let fault = |message: String, place, text: String| Fault::error(codes::BAD_LAYOUT, message, place, text);
     if payload.fields.is_empty() {
-        let place = Place::value(format!("payloads.{name}.fields"));
+        let place = KeyPath::value(format!("payloads.{name}.fields"));
         faults.push(
             fault(format!("payload `{name}` has no field"), place, "empty".into())
                 .help("give it a field, as in `{ fields = { value = \"f32\" } }`"),
@@ -64,7 +64,7 @@ fn check_one(payload: &Payload, faults: &mut Faults<'_>) {
         // An overflow would need 2³² fields of 2³⁵ bytes, more than any memory holds.
         offset = offset.saturating_add(size.saturating_mul(u64::from(field.len)));
     }
-    let whole = Place::key(format!("payloads.{name}"));
+    let whole = KeyPath::key(format!("payloads.{name}"));
     if aligned && !offset.is_multiple_of(align) {
         let missing = align - offset % align;
         let message = format!("payload `{name}` would need padding at its end");
@@ -89,7 +89,7 @@ fn check_field_name<'p>(
     seen: &mut HashSet<&'p str>,
     faults: &mut Faults<'_>,
 ) {
-    let (name, place) = (&field.name, Place::key(place(payload, field).path()));
+    let (name, place) = (&field.name, KeyPath::key(place(payload, field).path()));
     if !seen.insert(name) {
         let message = format!("field `{name}` appears twice in payload `{}`", payload.name);
         faults.push(

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::faults::Faults;
 use crate::{
-    ClassDraft, Draft, Executor, Fault, PRIORITY_MAX, Place, RealTimeDraft, SAFE_STATE_MAX, SchedulingPolicy,
-    codes,
+    ClassDraft, Draft, Executor, Fault, KeyPath, PRIORITY_MAX, RealTimeDraft, SAFE_STATE_MAX,
+    SchedulingPolicy, codes,
 };
 
 pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
@@ -24,7 +24,7 @@ fn safe_state(draft: &Draft, faults: &mut Faults<'_>) {
     let Some(budget) = draft.app.safe_state else { return };
     if budget.is_zero() || budget > SAFE_STATE_MAX {
         let message = format!("a safe state has a budget above zero and at most {SAFE_STATE_MAX}");
-        let place = Place::value("app.safe-state");
+        let place = KeyPath::value("app.safe-state");
         faults.push(
             Fault::error(codes::OUT_OF_RANGE, message, place, format!("{budget}"))
                 .help("state how long it takes to bring the outputs to rest, as in \"2ms\""),
@@ -37,37 +37,38 @@ fn executor(draft: &Draft, faults: &mut Faults<'_>) {
     if draft.platform.executor != Executor::Native || faults.wrong("platform.executor") {
         return;
     }
-    let misfit = |place: Place, why: &str| {
+    let misfit = |place: KeyPath, why: &str| {
         let message = "the native executor cannot enforce what the manifest asks of the cores";
         Fault::error(
             codes::EXECUTOR_MISFIT,
             message,
-            Place::value("platform.executor"),
+            KeyPath::value("platform.executor"),
             "Linux schedules the jobs",
         )
         .also(place, why)
         .help("use `executor = \"auto\"`, which uses taut's dispatcher where a core needs it")
     };
     if draft.platform.scheduler == SchedulingPolicy::Edf {
-        faults.push(misfit(Place::value("platform.scheduler"), "schedules by deadline"));
+        faults.push(misfit(KeyPath::value("platform.scheduler"), "schedules by deadline"));
     }
     for resource in &draft.resources {
-        faults.push(misfit(Place::key(format!("resources.{}", resource.name)), "needs a lock"));
+        faults.push(misfit(KeyPath::key(format!("resources.{}", resource.name)), "needs a lock"));
     }
     for server in &draft.servers {
-        faults.push(misfit(Place::key(format!("servers.{}", server.name)), "has a budget"));
+        faults.push(misfit(KeyPath::key(format!("servers.{}", server.name)), "has a budget"));
     }
     for channel in &draft.channels {
         if channel.mechanism.is_some_and(|mechanism| mechanism.locking().is_some()) {
-            faults.push(misfit(Place::value(format!("channels.{}.mechanism", channel.name)), "is a lock"));
+            faults.push(misfit(KeyPath::value(format!("channels.{}.mechanism", channel.name)), "is a lock"));
         }
     }
     for (name, task) in real_time(draft) {
         if task.budget.is_some() {
-            faults.push(misfit(Place::value(format!("tasks.{name}.budget")), "must be enforced"));
+            faults.push(misfit(KeyPath::value(format!("tasks.{name}.budget")), "must be enforced"));
         }
         if task.on_overrun.needs_dispatcher() {
-            faults.push(misfit(Place::value(format!("tasks.{name}.on-overrun")), "takes a job off its core"));
+            faults
+                .push(misfit(KeyPath::value(format!("tasks.{name}.on-overrun")), "takes a job off its core"));
         }
     }
 }
@@ -85,7 +86,7 @@ fn lists(draft: &Draft, faults: &mut Faults<'_>) {
     let mut seen = HashMap::new();
     for (list, cores) in [("cores", &platform.cores), ("housekeeping", &platform.housekeeping)] {
         for (at, core) in cores.iter().enumerate() {
-            let place = Place::value(format!("platform.{list}.{at}"));
+            let place = KeyPath::value(format!("platform.{list}.{at}"));
             if let Some((first_list, first)) = seen.insert(*core, (list, place.clone())) {
                 let fault = Fault::error(
                     codes::CORE_TWICE,
@@ -110,8 +111,8 @@ fn lists(draft: &Draft, faults: &mut Faults<'_>) {
     {
         let message = "real-time tasks have no core to run on";
         faults.push(
-            Fault::error(codes::NO_CORES, message, Place::value("platform.cores"), "no core is named")
-                .also(Place::key(format!("tasks.{name}")), "is real-time")
+            Fault::error(codes::NO_CORES, message, KeyPath::value("platform.cores"), "no core is named")
+                .also(KeyPath::key(format!("tasks.{name}")), "is real-time")
                 .help("give the application a core: `cores = [1]` in `[platform]`"),
         );
     }
@@ -127,7 +128,7 @@ fn owned(draft: &Draft, faults: &mut Faults<'_>) {
     for (name, task) in real_time(draft) {
         let Some(core) = task.core.filter(|core| !platform.cores.contains(core)) else { continue };
         let message = format!("task `{name}` runs on core {core}, which does not belong to the application");
-        let place = Place::value(format!("tasks.{name}.core"));
+        let place = KeyPath::value(format!("tasks.{name}.core"));
         let fault = Fault::error(codes::CORE_NOT_OWNED, message, place, "not in `platform.cores`");
         let cores = platform.cores.iter().take(16).map(u16::to_string).collect::<Vec<_>>().join(", ");
         let fault = match faults.spoiled("platform.cores") {
@@ -139,10 +140,11 @@ fn owned(draft: &Draft, faults: &mut Faults<'_>) {
         };
         match platform.housekeeping.iter().position(|c| *c == core) {
             // A housekeeping core is not the application's, even if the list of cores is faulty.
-            Some(at) => faults
-                .push(fault.also(Place::value(format!("platform.housekeeping.{at}")), "a housekeeping core")),
+            Some(at) => faults.push(
+                fault.also(KeyPath::value(format!("platform.housekeeping.{at}")), "a housekeeping core"),
+            ),
             None => {
-                let own = Place::value("platform.cores");
+                let own = KeyPath::value("platform.cores");
                 faults.push_resting_on(fault.also(own, "the application's cores"), &["platform.cores"]);
             }
         }
@@ -167,7 +169,7 @@ fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
             *tasks_on.entry(core).or_default() += 1;
         }
         let Some(priority) = task.priority else { continue };
-        let place = Place::value(format!("tasks.{name}.priority"));
+        let place = KeyPath::value(format!("tasks.{name}.priority"));
         if !(1..=i64::from(PRIORITY_MAX)).contains(&priority) {
             faults.push(out_of_range(name, priority, place));
             continue;
@@ -177,7 +179,7 @@ fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
             let message = format!("`{first}` and `{name}` share priority {priority} on core {core}");
             faults.push(
                 Fault::error(codes::PRIORITY_SHARED, message, place, format!("`{name}`"))
-                    .also(Place::value(format!("tasks.{first}.priority")), format!("`{first}`"))
+                    .also(KeyPath::value(format!("tasks.{first}.priority")), format!("`{first}`"))
                     .note("the order of two tasks of equal priority is not defined, so neither response time has a \
                            bound")
                     .help("give the one with the shorter deadline the larger priority, or write \"auto\""),
@@ -195,17 +197,17 @@ fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
 fn idle_priorities(draft: &Draft, faults: &mut Faults<'_>) {
     for (name, _) in real_time(draft).filter(|(_, task)| task.priority.is_some()) {
         let message = format!("the priority of task `{name}` has no effect");
-        let place = Place::value(format!("tasks.{name}.priority"));
+        let place = KeyPath::value(format!("tasks.{name}.priority"));
         faults.push(
             Fault::error(codes::IDLE_PRIORITY, message, place, "ignored under EDF")
                 .warning()
-                .also(Place::value("platform.scheduler"), "jobs are scheduled by deadline")
+                .also(KeyPath::value("platform.scheduler"), "jobs are scheduled by deadline")
                 .help("leave `priority` out, or use `scheduler = \"fp\"`"),
         );
     }
 }
 
-fn out_of_range(name: &str, priority: i64, place: Place) -> Fault {
+fn out_of_range(name: &str, priority: i64, place: KeyPath) -> Fault {
     let message = format!("task `{name}` has priority {priority}");
     let fault = Fault::error(codes::PRIORITY_RANGE, message, place, format!("not in 1 to {PRIORITY_MAX}"));
     let fault = match priority {
@@ -220,7 +222,7 @@ fn full(draft: &Draft, core: u16, count: usize) -> Fault {
     let path = at.map_or("platform.cores".to_owned(), |at| format!("platform.cores.{at}"));
     let message = format!("core {core} has {count} real-time tasks");
     let text = format!("{PRIORITY_MAX} priorities");
-    Fault::error(codes::CORE_FULL, message, Place::value(path), text)
+    Fault::error(codes::CORE_FULL, message, KeyPath::value(path), text)
         .note("every real-time task of a core has a priority of its own")
         .help("move some to another core")
 }

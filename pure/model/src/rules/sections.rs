@@ -7,7 +7,7 @@ use taut_time::Duration;
 
 use super::faults::Faults;
 use super::names::{Names, Want};
-use crate::{ClassDraft, Draft, Fault, Place, RealTimeDraft, codes};
+use crate::{ClassDraft, Draft, Fault, KeyPath, RealTimeDraft, codes};
 
 pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
     for task in &draft.tasks {
@@ -18,7 +18,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
 }
 
 fn sections(name: &str, task: &RealTimeDraft, names: &Names<'_>, faults: &mut Faults<'_>) {
-    let at = |index: usize, key: &str| Place::value(format!("tasks.{name}.sections.{index}.{key}"));
+    let at = |index: usize, key: &str| KeyPath::value(format!("tasks.{name}.sections.{index}.{key}"));
     let mut total = Some(Duration::ZERO);
     for (index, section) in task.sections.iter().enumerate() {
         let resource = &section.resource;
@@ -51,7 +51,7 @@ fn sections(name: &str, task: &RealTimeDraft, names: &Names<'_>, faults: &mut Fa
     let text =
         total.map_or("too long".to_owned(), |total| format!("{total} in all, with the other sections"));
     let fault = Fault::error(codes::BAD_SECTION, message, at(longest, "longest"), text)
-        .also(Place::value(format!("tasks.{name}.wcet.value")), format!("runs for {}", task.wcet.value))
+        .also(KeyPath::value(format!("tasks.{name}.wcet.value")), format!("runs for {}", task.wcet.value))
         .note("an execution time includes its critical sections: `count` of each, `longest` each")
         .help("shorten the sections, or raise the execution time");
     faults.push_resting_on(fault, &[&format!("tasks.{name}.sections")]);

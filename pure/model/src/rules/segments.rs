@@ -7,7 +7,7 @@ use taut_time::Duration;
 
 use super::faults::Faults;
 use super::names::{Names, Want};
-use crate::{ClassDraft, Draft, Fault, Place, RealTimeDraft, Section, Segment, SegmentDraft, codes};
+use crate::{ClassDraft, Draft, Fault, KeyPath, RealTimeDraft, Section, Segment, SegmentDraft, codes};
 
 pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
     for task in &draft.tasks {
@@ -28,17 +28,17 @@ fn whole(name: &str, task: &RealTimeDraft, path: &str, faults: &mut Faults<'_>) 
     if !task.sections.is_empty() {
         let message = format!("task `{name}` has `sections` and `segments`");
         faults.push(
-            Fault::error(codes::BAD_SECTION, message, Place::key(path.to_owned()), "sections in order")
-                .also(Place::key(format!("tasks.{name}.sections")), "sections at any place")
+            Fault::error(codes::BAD_SECTION, message, KeyPath::key(path.to_owned()), "sections in order")
+                .also(KeyPath::key(format!("tasks.{name}.sections")), "sections at any place")
                 .help("write one of them: segments hold resources, too"),
         );
     }
     if !task.non_preemptive.is_zero() {
         let message = format!("task `{name}` has segments and a non-preemptive stretch");
-        let place = Place::value(format!("tasks.{name}.non-preemptive"));
+        let place = KeyPath::value(format!("tasks.{name}.non-preemptive"));
         faults.push(
             Fault::error(codes::BAD_NON_PREEMPTIVE, message, place, "at an unknown place in a job")
-                .also(Place::key(path.to_owned()), "segments have known places")
+                .also(KeyPath::key(path.to_owned()), "segments have known places")
                 .help("let a segment hold a resource that all tasks of its core use, or use `sections`"),
         );
     }
@@ -48,8 +48,8 @@ fn whole(name: &str, task: &RealTimeDraft, path: &str, faults: &mut Faults<'_>) 
     }
     let message = format!("the segments of task `{name}` are longer than its execution time");
     let text = total.map_or("too long".to_owned(), |total| format!("{total} in all"));
-    let fault = Fault::error(codes::BAD_SECTION, message, Place::value(path.to_owned()), text)
-        .also(Place::value(format!("tasks.{name}.wcet.value")), format!("runs for {}", task.wcet.value))
+    let fault = Fault::error(codes::BAD_SECTION, message, KeyPath::value(path.to_owned()), text)
+        .also(KeyPath::value(format!("tasks.{name}.wcet.value")), format!("runs for {}", task.wcet.value))
         .note("the execution time that the segments leave comes after the last one")
         .help("shorten the segments, or raise the execution time");
     faults.push_resting_on(fault, &[path]);
@@ -72,7 +72,7 @@ struct Walk<'w, 'n, 'f> {
     names: &'w Names<'n>,
     faults: &'w mut Faults<'f>,
     /// The resources held at this point, each with the place that says so.
-    held: Vec<(&'w str, Place)>,
+    held: Vec<(&'w str, KeyPath)>,
 }
 
 impl<'w> Walk<'w, '_, '_> {
@@ -84,8 +84,8 @@ impl<'w> Walk<'w, '_, '_> {
 
     fn one(&mut self, segment: &'w SegmentDraft, path: &str) {
         let task = self.task;
-        let at = |key: &str| Place::value(format!("{path}.{key}"));
-        let mut refuse = |message: String, place: Place, text: &str, help: &str| {
+        let at = |key: &str| KeyPath::value(format!("{path}.{key}"));
+        let mut refuse = |message: String, place: KeyPath, text: &str, help: &str| {
             let fault = Fault::error(codes::BAD_SECTION, message, place, text).help(help);
             self.faults.push_resting_on(fault, &[path]);
         };
@@ -98,7 +98,7 @@ impl<'w> Walk<'w, '_, '_> {
             ),
             (None, []) => refuse(
                 format!("a segment of task `{task}` has no length"),
-                Place::value(path.to_owned()),
+                KeyPath::value(path.to_owned()),
                 "no `run`",
                 "give its length: `run = \"200us\"`",
             ),

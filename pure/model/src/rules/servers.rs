@@ -7,7 +7,8 @@ use super::faults::Faults;
 use super::names::{Names, Want, served_by};
 use crate::server::as_task;
 use crate::{
-    ClassDraft, CoreId, Draft, Fault, Overrun, PRIORITY_MAX, Place, RealTimeDraft, Server, ServerDraft, codes,
+    ClassDraft, CoreId, Draft, Fault, KeyPath, Overrun, PRIORITY_MAX, RealTimeDraft, Server, ServerDraft,
+    codes,
 };
 
 pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
@@ -15,7 +16,12 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
         if let Some(server) = served_by(task)
             && !draft.servers.iter().any(|other| other.name == server)
         {
-            names.dangling(Want::Server, server, Place::value(format!("tasks.{}.server", task.name)), faults);
+            names.dangling(
+                Want::Server,
+                server,
+                KeyPath::value(format!("tasks.{}.server", task.name)),
+                faults,
+            );
         }
         if let ClassDraft::RealTime(real_time) = &task.class {
             alone(draft, &task.name, real_time, faults);
@@ -30,7 +36,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
 /// A real-time task in a server is alone in it, and has no parameter that its core would have to handle.
 fn alone(draft: &Draft, name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
     let Some(server) = &task.server else { return };
-    let at = |key: &str| Place::value(format!("tasks.{name}.{key}"));
+    let at = |key: &str| KeyPath::value(format!("tasks.{name}.{key}"));
     let given = [
         ("core", task.core.is_some()),
         ("priority", task.priority.is_some()),
@@ -66,7 +72,7 @@ fn alone(draft: &Draft, name: &str, task: &RealTimeDraft, faults: &mut Faults<'_
     let message = format!("task `{name}` is not alone in server `{server}`");
     faults.push(
         Fault::error(codes::BAD_SERVER, message, at("server"), "has a deadline")
-            .also(Place::value(format!("tasks.{}.server", other.name)), "runs in the same server")
+            .also(KeyPath::value(format!("tasks.{}.server", other.name)), "runs in the same server")
             .note("the wait of a job has a bound only if no other task uses its server's budget")
             .help("give it a server of its own"),
     );
@@ -74,7 +80,7 @@ fn alone(draft: &Draft, name: &str, task: &RealTimeDraft, faults: &mut Faults<'_
 
 fn figures(server: &ServerDraft, faults: &mut Faults<'_>) {
     let name = &server.name;
-    let at = |key: &str| Place::value(format!("servers.{name}.{key}"));
+    let at = |key: &str| KeyPath::value(format!("servers.{name}.{key}"));
     if server.period.is_zero() {
         let message = format!("server `{name}` has a period of zero");
         faults.push(
@@ -100,13 +106,13 @@ fn figures(server: &ServerDraft, faults: &mut Faults<'_>) {
 
 fn place(draft: &Draft, server: &ServerDraft, faults: &mut Faults<'_>) {
     let name = &server.name;
-    let at = |key: &str| Place::value(format!("servers.{name}.{key}"));
+    let at = |key: &str| KeyPath::value(format!("servers.{name}.{key}"));
     let cores = &draft.platform.cores;
     if cores.is_empty() {
         let message = format!("server `{name}` has no core to run on");
         faults.push(
-            Fault::error(codes::NO_CORES, message, Place::value("platform.cores"), "no core is named")
-                .also(Place::key(format!("servers.{name}")), "needs a core")
+            Fault::error(codes::NO_CORES, message, KeyPath::value("platform.cores"), "no core is named")
+                .also(KeyPath::key(format!("servers.{name}")), "needs a core")
                 .help("give the application a core: `cores = [1]` in `[platform]`"),
         );
         return;
@@ -148,7 +154,7 @@ fn place(draft: &Draft, server: &ServerDraft, faults: &mut Faults<'_>) {
         let message = format!("`{first}` and `{name}` share priority {priority} on a core");
         faults.push(
             Fault::error(codes::PRIORITY_SHARED, message, at("priority"), format!("`{name}`"))
-                .also(Place::value(format!("{table}.{first}.priority")), format!("`{first}`"))
+                .also(KeyPath::value(format!("{table}.{first}.priority")), format!("`{first}`"))
                 .help("use another priority for one of them, or \"auto\""),
         );
     }

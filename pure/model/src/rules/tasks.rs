@@ -7,14 +7,14 @@ use taut_time::Duration;
 
 use super::faults::Faults;
 use super::names::{Names, Want};
-use crate::{ArrivalDraft, ClassDraft, Draft, Fault, Overrun, Place, RealTimeDraft, codes};
+use crate::{ArrivalDraft, ClassDraft, Draft, Fault, KeyPath, Overrun, RealTimeDraft, codes};
 
 pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
     for task in &draft.tasks {
         if let Some(service) = &task.service
             && names.service(service).is_none()
         {
-            let place = Place::value(format!("tasks.{}.service", task.name));
+            let place = KeyPath::value(format!("tasks.{}.service", task.name));
             names.dangling(Want::Service, service, place, faults);
         }
         match &task.class {
@@ -33,7 +33,7 @@ fn min_gap(gap: Option<Duration>, path: String, faults: &mut Faults<'_>) {
     if gap.is_some_and(Duration::is_zero) {
         let message = "a `min-gap` of zero limits nothing";
         faults.push(
-            Fault::error(codes::ZERO_PERIOD, message, Place::value(path), "zero")
+            Fault::error(codes::ZERO_PERIOD, message, KeyPath::value(path), "zero")
                 .help("leave `min-gap` out if there is no least gap"),
         );
     }
@@ -59,12 +59,12 @@ fn figures(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
     budget(name, task, faults);
 }
 
-fn place(name: &str, key: &str) -> Place {
-    Place::value(format!("tasks.{name}.{key}"))
+fn place(name: &str, key: &str) -> KeyPath {
+    KeyPath::value(format!("tasks.{name}.{key}"))
 }
 
 /// T, and its place.
-fn period_of(name: &str, task: &RealTimeDraft) -> (Duration, Place) {
+fn period_of(name: &str, task: &RealTimeDraft) -> (Duration, KeyPath) {
     let (period, key) = task.arrival.period();
     (period, place(name, &format!("arrival.{key}")))
 }
@@ -110,7 +110,7 @@ fn deadline(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
 }
 
 /// A limit of a time: its length, what it is, and its place in the manifest.
-type Limit = (Duration, &'static str, Place);
+type Limit = (Duration, &'static str, KeyPath);
 
 /// The limits of a task's times; `None` where the author gave none.
 struct Limits {
@@ -181,10 +181,10 @@ fn budget(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
     let fault = Fault::error(
         codes::BAD_BUDGET,
         message,
-        Place::value(format!("tasks.{name}.budget")),
+        KeyPath::value(format!("tasks.{name}.budget")),
         format!("budget {budget}"),
     )
-    .also(Place::value(format!("{wcet}.value")), format!("{bound} with its margin"))
+    .also(KeyPath::value(format!("{wcet}.value")), format!("{bound} with its margin"))
     .note("a budget limits jobs that exceed the stated execution time; it must cover that time")
     .help(format!("use at least \"{bound}\""));
     // If the value alone exceeds the budget, the margin does not matter.

@@ -11,12 +11,12 @@ use taut_time::Duration;
 
 use super::channels::{Link, party_name};
 use super::faults::Faults;
-use crate::{ArrivalDraft, ChannelKind, ClassDraft, Draft, Fault, Party, Place, RealTimeDraft, codes};
+use crate::{ArrivalDraft, ChannelKind, ClassDraft, Draft, Fault, KeyPath, PartyId, RealTimeDraft, codes};
 
 /// The least time between two activations of a party, and its key.
-fn period(draft: &Draft, party: Party) -> Option<(Duration, Place)> {
+fn period(draft: &Draft, party: PartyId) -> Option<(Duration, KeyPath)> {
     let (gap, path) = match party {
-        Party::Task(id) => {
+        PartyId::Task(id) => {
             let task = &draft.tasks[id.index()];
             match &task.class {
                 ClassDraft::RealTime(real_time) => {
@@ -28,17 +28,17 @@ fn period(draft: &Draft, party: Party) -> Option<(Duration, Place)> {
                 }
             }
         }
-        Party::Client(id) => {
+        PartyId::Client(id) => {
             let client = &draft.clients[id.index()];
             (client.min_gap, format!("clients.{}.min-gap", client.name))
         }
     };
-    gap.filter(|gap| !gap.is_zero()).map(|gap| (gap, Place::value(path)))
+    gap.filter(|gap| !gap.is_zero()).map(|gap| (gap, KeyPath::value(path)))
 }
 
 /// The channel that releases a party, if one does.
-fn released_by(draft: &Draft, party: Party) -> Option<&str> {
-    let Party::Task(id) = party else { return None };
+fn released_by(draft: &Draft, party: PartyId) -> Option<&str> {
+    let PartyId::Task(id) = party else { return None };
     match &draft.tasks[id.index()].class {
         ClassDraft::RealTime(RealTimeDraft { arrival: ArrivalDraft::Sporadic { trigger, .. }, .. }) => {
             Some(trigger)
@@ -86,7 +86,7 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
         let also = format!("`{}` sends {sends} per {sent_every}", party_name(draft, writer));
         let fault = Fault::error(codes::RATE_OVERFLOW, message, taken, text)
             .also(sent, also)
-            .also(Place::key(format!("channels.{}", channel.name)), "grows without bound")
+            .also(KeyPath::key(format!("channels.{}", channel.name)), "grows without bound")
             .note(format!(
                 "per second {} are sent and {} taken",
                 per_second(sends, tw),

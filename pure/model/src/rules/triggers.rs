@@ -6,7 +6,9 @@
 use super::channels::Link;
 use super::faults::Faults;
 use super::names::{Names, Want};
-use crate::{ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, Party, Place, TaskId, codes};
+use crate::{
+    ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, KeyPath, PartyId, TaskId, codes,
+};
 
 pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &mut Faults<'_>) {
     // The task that releases each task; there is at most one.
@@ -14,7 +16,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
     for (id, task) in (0..u16::MAX).map(TaskId).zip(&draft.tasks) {
         let ClassDraft::RealTime(real_time) = &task.class else { continue };
         let ArrivalDraft::Sporadic { trigger, .. } = &real_time.arrival else { continue };
-        let place = Place::value(format!("tasks.{}.arrival.trigger", task.name));
+        let place = KeyPath::value(format!("tasks.{}.arrival.trigger", task.name));
         let Some(channel) = names.channel(trigger) else {
             names.dangling(Want::Queue, trigger, place, faults);
             continue;
@@ -22,23 +24,23 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
         let (channel, link) = (&draft.channels[channel.index()], &links[channel.index()]);
         let message = format!("task `{}` cannot be released by channel `{trigger}`", task.name);
         if channel.kind != ChannelKind::Queue {
-            let kind = Place::value(format!("channels.{trigger}.kind"));
+            let kind = KeyPath::value(format!("channels.{trigger}.kind"));
             faults.push(
                 Fault::error(codes::BAD_TRIGGER, message, place, "a state releases no task")
                     .also(kind, "only a queue releases its reader")
                     .help("make the channel a queue, or the task periodic"),
             );
-        } else if !link.readers.contains(&Party::Task(id)) {
+        } else if !link.readers.contains(&PartyId::Task(id)) {
             if link.readers.len() == channel.to.len() && !channel.to.is_empty() {
                 faults.push(
                     Fault::error(codes::BAD_TRIGGER, message, place, "the task does not read it")
-                        .also(Place::value(format!("channels.{trigger}.to")), "its reader")
+                        .also(KeyPath::value(format!("channels.{trigger}.to")), "its reader")
                         .help(format!("make the task its reader: `to = \"{}\"`", task.name)),
                 );
             }
         } else {
             takes(&task.name, channel, place, faults);
-            if let (true, Some(Party::Task(writer))) = (link.sound, link.writer) {
+            if let (true, Some(PartyId::Task(writer))) = (link.sound, link.writer) {
                 released_by[id.index()] = Some(writer);
             }
         }
@@ -47,12 +49,12 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
 }
 
 /// A receiver's job handles the one value that released it.
-fn takes(task: &str, channel: &ChannelDraft, trigger: Place, faults: &mut Faults<'_>) {
+fn takes(task: &str, channel: &ChannelDraft, trigger: KeyPath, faults: &mut Faults<'_>) {
     let takes = channel.takes_per_release;
     // `takes-per-release = 0` is reported with the channel.
     if takes > 1 {
         let message = format!("task `{task}` is released by each value, so it takes one, not {takes}");
-        let place = Place::value(format!("channels.{}.takes-per-release", channel.name));
+        let place = KeyPath::value(format!("channels.{}.takes-per-release", channel.name));
         faults.push(
             Fault::error(codes::RECEIVER_TAKES, message, place, "not one")
                 .also(trigger, "each value releases a job")
@@ -91,7 +93,7 @@ fn circle(draft: &Draft, backwards: &[usize]) -> Fault {
         tasks.rotate_left(first);
     }
     let name = |task: usize| draft.tasks[task].name.as_str();
-    let trigger = |task: usize| Place::value(format!("tasks.{}.arrival.trigger", name(task)));
+    let trigger = |task: usize| KeyPath::value(format!("tasks.{}.arrival.trigger", name(task)));
     let shown = tasks.iter().chain(tasks.first()).map(|t| format!("`{}`", name(*t)));
     let shown = shown.collect::<Vec<_>>().join(" -> ");
     let text = |task: usize, by: usize| format!("`{}` waits for `{}`", name(task), name(by));

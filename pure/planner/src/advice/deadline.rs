@@ -6,7 +6,7 @@
 use taut_analysis::overheads::Charges;
 use taut_analysis::uni::fp::largest_cost;
 use taut_analysis::{AnalysedCore, Bound, BoundTerm, Verdict, Why};
-use taut_model::{Cost, Fault, Model, Place, Severity, TaskId, codes};
+use taut_model::{Cost, Fault, KeyPath, Model, Severity, TaskId, codes};
 use taut_time::Duration;
 
 use crate::advice::room::{self, Room, Stretch};
@@ -19,8 +19,8 @@ use crate::response::{TEST, serve};
 
 const SOURCE: &str = "(Joseph & Pandya 1986; jitter and blocking: Audsley et al. 1993)";
 
-fn task(name: &str, key: &str) -> Place {
-    Place::value(format!("tasks.{name}.{key}"))
+fn task(name: &str, key: &str) -> KeyPath {
+    KeyPath::value(format!("tasks.{name}.{key}"))
 }
 
 /// Reports each task and server whose deadline is not proven.
@@ -160,7 +160,7 @@ pub(crate) fn unsaid(model: &Model, bounds: &ResponseBounds, faults: &mut Vec<Fa
         Some((_, of, _)) => {
             (format!("the response time of task `{}` is not shown", of.name), task(&of.name, "deadline"))
         }
-        None => ("the deadlines are not shown to be kept".into(), Place::value("platform.cores")),
+        None => ("the deadlines are not shown to be kept".into(), KeyPath::value("platform.cores")),
     };
     faults.push(
         Fault::error(codes::NOT_SHOWN, message, place, "no test gives a bound")
@@ -184,7 +184,7 @@ fn terms(
     let members = &placements.cores[placements.placements[placement].core].members;
     let other = |local: usize| &placements.placements[members[local]];
     let name = |local: usize| other(local).name;
-    let overhead = |key: &str| Place::value(format!("platform.overheads.{key}"));
+    let overhead = |key: &str| KeyPath::value(format!("platform.overheads.{key}"));
     for term in &bound.terms {
         let (time, times) = (term.time.rounded(), times(term.count));
         let (place, text) = match term.kind {
@@ -213,7 +213,7 @@ fn terms(
             BoundTerm::Jitter => match waits::whose(model, own.task).zip(own.task.waits.of) {
                 Some((whose, of)) => {
                     let channel = &model.channel(of).name;
-                    (Place::value(format!("channels.{channel}.flow")), format!("{whose}, up to {time}"))
+                    (KeyPath::value(format!("channels.{channel}.flow")), format!("{whose}, up to {time}"))
                 }
                 None => (own.place("jitter"), format!("released up to {time} late")),
             },

@@ -4,7 +4,7 @@
 //! Where the manifest guesses.
 
 use crate::overheads::overheads;
-use taut_model::{Class, Evidence, Fault, Model, Place, codes};
+use taut_model::{Class, Evidence, Fault, KeyPath, Model, codes};
 
 /// A fault at each place where a manifest states a guess, or states nothing so that a default applies.
 pub fn guesses(model: &Model) -> Vec<Fault> {
@@ -13,7 +13,7 @@ pub fn guesses(model: &Model) -> Vec<Fault> {
         let Class::RealTime(of) = &task.class else { continue };
         if of.wcet.source == Evidence::Guess {
             let message = format!("the execution time of task `{}` is a guess", task.name);
-            let place = Place::value(format!("tasks.{}.wcet.source", task.name));
+            let place = KeyPath::value(format!("tasks.{}.wcet.source", task.name));
             let help = "measure it, as `taut report` does in a run, and write `source = \"measured\"`";
             faults.push(Fault::error(codes::GUESSED, message, place, "not measured").help(help));
         }
@@ -30,7 +30,7 @@ pub fn guesses(model: &Model) -> Vec<Fault> {
     let (defaults, guessed) = (names(None), names(Some(Evidence::Guess)));
     if !defaults.is_empty() {
         let message = format!("the manifest does not state costs of the machine: {defaults}");
-        let place = Place::key("platform.overheads");
+        let place = KeyPath::key("platform.overheads");
         faults.push(
             Fault::error(codes::GUESSED, message, place, "the plan uses defaults, which are guesses")
                 .help(bench),
@@ -38,7 +38,7 @@ pub fn guesses(model: &Model) -> Vec<Fault> {
     }
     if !guessed.is_empty() {
         let message = format!("costs of the machine are guesses: {guessed}");
-        let place = Place::value("platform.overheads.source");
+        let place = KeyPath::value("platform.overheads.source");
         let text = "`source` is `\"guess\"`, or left out";
         let help = format!("{bench}; or write `source = \"measured\"` if they were");
         faults.push(Fault::error(codes::GUESSED, message, place, text).help(help));

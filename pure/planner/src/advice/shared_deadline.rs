@@ -6,7 +6,7 @@
 use taut_analysis::AnalysedCore;
 use taut_analysis::multi::{Contribution, Status, TaskBound};
 use taut_analysis::uni::edf::demand::Demand;
-use taut_model::{Fault, Model, Place, SchedulingPolicy, codes};
+use taut_model::{Fault, KeyPath, Model, SchedulingPolicy, codes};
 use taut_time::Duration;
 
 use super::causes::{advised, longest_due};
@@ -112,7 +112,7 @@ impl Shared {
     ) {
         let cpu = model.platform().cores[core];
         let message = format!("deadlines are not shown to be kept on core {cpu}");
-        let place = Place::value(format!("platform.cores.{core}"));
+        let place = KeyPath::value(format!("platform.cores.{core}"));
         let Some(window) = demand.short else {
             return self.too_much(model, placements, core, faults);
         };
@@ -122,7 +122,7 @@ impl Shared {
         for &member in &placements.cores[core].members {
             let placement = &placements.placements[member];
             if placement.task.deadline <= window.length {
-                let place = Place::value(format!("tasks.{}.deadline", placement.name));
+                let place = KeyPath::value(format!("tasks.{}.deadline", placement.name));
                 fault = fault.also(place, format!("due in time: {} each", placement.cost.rounded()));
             }
         }
@@ -152,7 +152,7 @@ impl Shared {
         }
         let cpu = model.platform().cores[core];
         let message = format!("deadlines are not shown to be kept on core {cpu}");
-        let place = Place::value(format!("platform.cores.{core}"));
+        let place = KeyPath::value(format!("platform.cores.{core}"));
         let text = "the demand exceeds its time, once times are rounded up";
         let mut fault = Fault::error(codes::DEADLINE_MISSED, message, place, text);
         for &member in &placements.cores[core].members {
@@ -174,10 +174,10 @@ fn servers(model: &Model, placements: &Placements<'_>, placement: usize, beside:
     let name = placements.placements[placement].name;
     let message =
         format!("server `{name}` is not shown to get its budget: the analysis of servers does not apply");
-    let fault = Fault::error(codes::SERVER_LATE, message, Place::key(format!("servers.{name}")), beside);
+    let fault = Fault::error(codes::SERVER_LATE, message, KeyPath::key(format!("servers.{name}")), beside);
     if model.platform().scheduler == SchedulingPolicy::Edf {
         return fault
-            .also(Place::value("platform.scheduler"), "deadlines decide")
+            .also(KeyPath::value("platform.scheduler"), "deadlines decide")
             .help("write `scheduler = \"fp\"`, or let its tasks run without a server");
     }
     let mut resources = (0..model.resources().len()).filter(|at| is_global(placements, *at));
@@ -205,12 +205,12 @@ fn witnessed(
         (Some(placement), Some(resource)) => {
             let is = |section: &taut_model::Section| model.resource(section.resource).name == resource.name;
             match placement.task.sections.iter().position(is).filter(|_| placement.task.segments.is_empty()) {
-                Some(index) => Place::value(format!("tasks.{}.sections.{index}.longest", placement.name)),
-                None => Place::value(format!("tasks.{}.segments", placement.name)),
+                Some(index) => KeyPath::value(format!("tasks.{}.sections.{index}.longest", placement.name)),
+                None => KeyPath::value(format!("tasks.{}.segments", placement.name)),
             }
         }
-        (Some(placement), None) => Place::value(format!("tasks.{}.wcet.value", placement.name)),
-        (None, Some(resource)) => Place::key(format!("resources.{}", resource.name)),
+        (Some(placement), None) => KeyPath::value(format!("tasks.{}.wcet.value", placement.name)),
+        (None, Some(resource)) => KeyPath::key(format!("resources.{}", resource.name)),
         (None, None) => return fault,
     };
     let (part, of) = (part.rounded(), witness.time.rounded());

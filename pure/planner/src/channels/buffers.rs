@@ -10,7 +10,9 @@
 
 use taut_analysis::wait_free::writes_during_read::{self, WriterTiming};
 use taut_analysis::wait_free::{buffers, partition};
-use taut_model::{Channel, ChannelId, Class, Fault, Mechanism, Model, Party, Place, STAMP_BYTES, Way, codes};
+use taut_model::{
+    Channel, ChannelId, Class, Fault, KeyPath, Mechanism, Model, PartyId, STAMP_BYTES, Way, codes,
+};
 
 use crate::response::bounds::ResponseBounds;
 
@@ -99,7 +101,7 @@ fn refused(
     (pinned, misfit): (Mechanism, &Misfit),
     fit: &[Choice],
 ) -> Fault {
-    let at = |key: &str| Place::value(format!("channels.{}.{key}", channel.name));
+    let at = |key: &str| KeyPath::value(format!("channels.{}.{key}", channel.name));
     let name = pinned.paper_name();
     let words = fit.iter().map(|choice| format!("\"{}\" ({} bytes)", choice.mechanism.word(), choice.bytes));
     let words = words.collect::<Vec<_>>().join(", ");
@@ -217,18 +219,18 @@ fn too_many(of: Option<&(usize, u64)>) -> Misfit {
 /// For each real-time reader, its position among the readers and the number of writes that can touch one of its
 /// reads: at least 2, as the objects require. None if the writer or one of these readers has no response bound.
 fn touching(model: &Model, channel: &Channel, bounds: &ResponseBounds) -> Option<Vec<(usize, u64)>> {
-    let bound = |party: Party| match party {
-        Party::Task(task) => bounds[task.index()].map(|bound| bound.response),
-        Party::Client(_) => None,
+    let bound = |party: PartyId| match party {
+        PartyId::Task(task) => bounds[task.index()].map(|bound| bound.response),
+        PartyId::Client(_) => None,
     };
     let writer = match channel.writer {
-        Party::Task(task) => match &model.task(task).class {
+        PartyId::Task(task) => match &model.task(task).class {
             Class::RealTime(task) => {
                 WriterTiming { period: task.arrival.period(), within: bound(channel.writer)? }
             }
             Class::BestEffort(_) => return None,
         },
-        Party::Client(_) => return None,
+        PartyId::Client(_) => return None,
     };
     let urgent = channel.readers.iter().enumerate().filter(|(_, reader)| model.is_real_time(**reader));
     urgent

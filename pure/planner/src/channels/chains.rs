@@ -14,8 +14,8 @@ use taut_analysis::chain::reaction::reaction;
 use taut_analysis::overheads::Charges;
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{
-    Arrival, ArrivalPattern, Chain, ChannelId, ChannelKind, Class, Fault, Flow, Model, Party, Place,
-    RealTime, SchedulingPolicy, Step, TaskId, codes,
+    Arrival, ArrivalPattern, Chain, ChainStep, ChannelId, ChannelKind, Class, Fault, Flow, KeyPath, Model,
+    PartyId, RealTime, SchedulingPolicy, TaskId, codes,
 };
 use taut_plan::{ChainPlan, StepPlan};
 use taut_time::Duration;
@@ -155,8 +155,8 @@ impl Known<'_> {
         let mut channels = Vec::new();
         for (at, step) in chain.path.iter().enumerate() {
             match *step {
-                Step::Task(id) => tasks.push((id, self.task(id).ok_or(Missing::Response)?)),
-                Step::Channel(id) => channels.push((at, id)),
+                ChainStep::Task(id) => tasks.push((id, self.task(id).ok_or(Missing::Response)?)),
+                ChainStep::Channel(id) => channels.push((at, id)),
             }
         }
         let hop = |(pair, &(at, id)): (&[(TaskId, end_to_end::ChainTask)], &(usize, ChannelId))| {
@@ -180,7 +180,7 @@ impl Known<'_> {
         let channel = self.model.channel(id);
         if channel.flow == Flow::Synchronous {
             let mut readers = channel.readers.iter().zip(&channel.delayed);
-            let delayed = readers.any(|(party, delayed)| *delayed && *party == Party::Task(reader));
+            let delayed = readers.any(|(party, delayed)| *delayed && *party == PartyId::Task(reader));
             let reading = if delayed { Reading::PreservedDelayed } else { Reading::Preserved };
             return Some(end_to_end::ChainChannel::State(reading));
         }
@@ -265,17 +265,17 @@ impl Known<'_> {
         steps
     }
 
-    fn name(&self, step: &Step) -> String {
+    fn name(&self, step: &ChainStep) -> String {
         match *step {
-            Step::Task(id) => self.model.task(id).name.clone(),
-            Step::Channel(id) => self.model.channel(id).name.clone(),
+            ChainStep::Task(id) => self.model.task(id).name.clone(),
+            ChainStep::Channel(id) => self.model.channel(id).name.clone(),
         }
     }
 
     fn nothing_bounds(&self, at: usize, chain: &Chain, step: usize) -> Fault {
         let name = self.name(&chain.path[step]);
         let message = format!("the latency of chain `{}` is not shown", chain.name);
-        let place = Place::value(format!("chains.{at}.path.{step}"));
+        let place = KeyPath::value(format!("chains.{at}.path.{step}"));
         Fault::error(codes::CHAIN_TOO_SLOW, message, place, "the wait of a value has no bound")
             .note(format!("the reader of `{name}` is released by another channel"))
             .help("make the reader periodic, or let this channel release it")
@@ -284,7 +284,7 @@ impl Known<'_> {
 
 fn not_shown(at: usize, chain: &Chain, asked: Asked, why: Result<Verdict<()>, Overflow>) -> Fault {
     let message = format!("the {} of chain `{}` is not shown", asked.what, chain.name);
-    let place = Place::value(format!("chains.{at}.{}", asked.key));
+    let place = KeyPath::value(format!("chains.{at}.{}", asked.key));
     let why = match why {
         Ok(Verdict::NotApplicable(assumption)) => assumption.to_string(),
         Ok(Verdict::NotShown(Why::Rate)) => "a queue of it receives more values than its reader takes".into(),
@@ -294,13 +294,13 @@ fn not_shown(at: usize, chain: &Chain, asked: Asked, why: Result<Verdict<()>, Ov
 }
 
 fn too_slow(at: usize, message: String, asked: Asked, path: &[StepPlan], total: Duration) -> Fault {
-    let place = Place::value(format!("chains.{at}.{}", asked.key));
+    let place = KeyPath::value(format!("chains.{at}.{}", asked.key));
     let text = format!("{} passed: the bound is {}", asked.limit, total.rounded());
     let mut fault = Fault::error(codes::CHAIN_TOO_SLOW, message, place, text);
     // The first task of a reaction occurs twice: once for the event that it has just missed, once for its response.
     let twice = path.len().is_multiple_of(2);
     for (i, step) in path.iter().enumerate().filter(|(_, step)| !step.time.is_zero()) {
-        let place = Place::value(format!("chains.{at}.path.{}", i.saturating_sub(usize::from(twice))));
+        let place = KeyPath::value(format!("chains.{at}.path.{}", i.saturating_sub(usize::from(twice))));
         fault = fault.also(place, format!("{}: {}", step.adds, step.time.rounded()));
     }
     let largest = path.iter().rev().max_by_key(|step| step.time);

@@ -5,7 +5,7 @@
 
 use taut_analysis::queue::{self, SendingTask, TakingTask};
 use taut_model::{
-    Arrival, CAPACITY_MAX, Channel, ChannelId, ChannelKind, Class, Fault, Mechanism, Model, Party, Place,
+    Arrival, CAPACITY_MAX, Channel, ChannelId, ChannelKind, Class, Fault, KeyPath, Mechanism, Model, PartyId,
     STAMP_BYTES, Way, codes,
 };
 use taut_time::Duration;
@@ -72,7 +72,7 @@ impl Realisation {
 
 fn too_large(channel: &Channel) -> Fault {
     let message = format!("no mechanism can hold the state of channel `{}`", channel.name);
-    let place = Place::key(format!("channels.{}", channel.name));
+    let place = KeyPath::key(format!("channels.{}", channel.name));
     Fault::error(codes::MEMORY_EXCEEDED, message, place, "its size does not fit in 64 bits")
         .help("divide its readers among several channels, or shrink its payload")
 }
@@ -81,7 +81,7 @@ fn too_large(channel: &Channel) -> Fault {
 /// nothing bounds when it looks at the queue.
 pub(crate) fn reader(model: &Model, id: ChannelId, bounds: &ResponseBounds) -> Option<(TakingTask, bool)> {
     let channel = model.channel(id);
-    let [Party::Task(task)] = channel.readers[..] else { return None };
+    let [PartyId::Task(task)] = channel.readers[..] else { return None };
     let (Class::RealTime(real_time), Some(bound)) = (&model.task(task).class, bounds[task.index()]) else {
         return None;
     };
@@ -103,7 +103,7 @@ pub(crate) fn writer(
     bounds: &ResponseBounds,
 ) -> Option<(SendingTask, bool)> {
     let (period, response, proven) = match channel.writer {
-        Party::Task(task) => match &model.task(task).class {
+        PartyId::Task(task) => match &model.task(task).class {
             Class::RealTime(real_time) => {
                 let bound = bounds[task.index()]?;
                 (real_time.arrival.period(), bound.response, bound.proven)
@@ -111,7 +111,7 @@ pub(crate) fn writer(
             // An activation ends before the next one starts, so it sends all its values within the gap.
             Class::BestEffort(best_effort) => (best_effort.min_gap?, best_effort.min_gap?, true),
         },
-        Party::Client(client) => (model.client(client).min_gap?, Duration::ZERO, true),
+        PartyId::Client(client) => (model.client(client).min_gap?, Duration::ZERO, true),
     };
     (!period.is_zero())
         .then_some((SendingTask { period, response, sends: channel.sends_per_release }, proven))
@@ -226,8 +226,8 @@ fn queued(
     }
 }
 
-fn capacity(channel: &Channel) -> Place {
-    Place::value(format!("channels.{}.capacity", channel.name))
+fn capacity(channel: &Channel) -> KeyPath {
+    KeyPath::value(format!("channels.{}.capacity", channel.name))
 }
 
 /// The fault of a queue whose stated capacity is less than the number of values that can wait in it.

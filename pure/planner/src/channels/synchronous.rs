@@ -9,7 +9,7 @@
 
 use taut_analysis::wait_free::flow::{self as counts, Cores, FlowReader, FlowWriter};
 use taut_model::{
-    Channel, ChannelId, Class, Fault, Link, Mechanism, Model, Party, Place, RealTime, TaskId, codes,
+    Channel, ChannelId, Class, Fault, FlowLink, KeyPath, Mechanism, Model, PartyId, RealTime, TaskId, codes,
 };
 use taut_time::Duration;
 
@@ -53,8 +53,8 @@ pub(crate) fn choose(
     Some((choice, reason))
 }
 
-fn real_time<'m>(model: &'m Model, party: &Party) -> Option<(TaskId, &'m RealTime)> {
-    let Party::Task(id) = *party else { return None };
+fn real_time<'m>(model: &'m Model, party: &PartyId) -> Option<(TaskId, &'m RealTime)> {
+    let PartyId::Task(id) = *party else { return None };
     match &model.task(id).class {
         Class::RealTime(task) => Some((id, task)),
         Class::BestEffort(_) => None,
@@ -70,7 +70,7 @@ fn candidate(model: &Model, id: ChannelId, bounds: &ResponseBounds, mechanism: M
     // lasts from its arrival.
     let writer =
         FlowWriter { period: task.arrival.period(), response: response(from, task), jitter: Duration::ZERO };
-    let reader = |(party, delayed): (&Party, &bool)| {
+    let reader = |(party, delayed): (&PartyId, &bool)| {
         let (id, task) = real_time(model, party)?;
         let response = response(id, task);
         let period = task.arrival.period();
@@ -102,13 +102,15 @@ fn cores(
     readers: &[FlowReader],
 ) -> Cores {
     let channel = model.channel(id);
-    let Party::Task(from) = channel.writer else { return Cores::Several };
-    let prompt = |party: &Party| real_time(model, party).is_some_and(|(_, task)| task.delay().is_zero());
-    let as_said = |(at, party): (usize, &Party)| {
-        let Party::Task(to) = *party else { return false };
+    let PartyId::Task(from) = channel.writer else { return Cores::Several };
+    let prompt = |party: &PartyId| real_time(model, party).is_some_and(|(_, task)| task.delay().is_zero());
+    let as_said = |(at, party): (usize, &PartyId)| {
+        let PartyId::Task(to) = *party else { return false };
         // A reader above its writer: ask the same with the roles exchanged.
-        let (below, above) =
-            (Link { channel: id, writer: from, reader: to }, Link { channel: id, writer: to, reader: from });
+        let (below, above) = (
+            FlowLink { channel: id, writer: from, reader: to },
+            FlowLink { channel: id, writer: to, reader: from },
+        );
         if channel.delayed[at] {
             waits::is_behind(model, bounds, &above) && readers[at].response <= writer.period
         } else {
@@ -122,7 +124,7 @@ fn cores(
 
 fn refused(channel: &Channel, pinned: Mechanism, fit: &[Choice]) -> Fault {
     let message = format!("{} does not fit the times of channel `{}`", pinned.paper_name(), channel.name);
-    let place = Place::value(format!("channels.{}.mechanism", channel.name));
+    let place = KeyPath::value(format!("channels.{}.mechanism", channel.name));
     let others =
         fit.iter().map(|choice| format!(" or \"{}\" ({} bytes)", choice.mechanism.word(), choice.bytes));
     Fault::error(codes::MECHANISM_MISFIT, message, place, format!("needs more than {BUFFERS_MAX} buffers"))
@@ -151,8 +153,8 @@ fn reason(
         let name = model.party_name(*party);
         if *is_delayed {
             delayed.push(format!("`{name}`"));
-        } else if let (Party::Task(writer), Party::Task(reader)) = (channel.writer, *party) {
-            let link = Link { channel: id, writer, reader };
+        } else if let (PartyId::Task(writer), PartyId::Task(reader)) = (channel.writer, *party) {
+            let link = FlowLink { channel: id, writer, reader };
             let by = waits::needed(model, bounds, &link).rounded();
             parts.push(match waits::is_behind(model, bounds, &link) {
                 true => format!("`{name}` runs behind its writer"),

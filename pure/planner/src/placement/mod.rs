@@ -6,7 +6,7 @@
 pub(crate) mod dispatch;
 
 use taut_analysis::{AnalysedCore, Bound, Overflow, Verdict};
-use taut_model::{Place, RealTime, TaskId};
+use taut_model::{KeyPath, RealTime, TaskId};
 use taut_time::Duration;
 
 /// The task or server of a placement.
@@ -48,9 +48,9 @@ impl Placement<'_> {
     }
 
     /// The place of a task's key in the manifest; of a server, the place of the corresponding key.
-    pub(crate) fn place(&self, key: &str) -> Place {
+    pub(crate) fn place(&self, key: &str) -> KeyPath {
         let name = self.name;
-        Place::value(match (self.who, key) {
+        KeyPath::value(match (self.who, key) {
             (Who::Task(_), key) => format!("tasks.{name}.{key}"),
             (Who::Server(_), "wcet.value") => format!("servers.{name}.budget"),
             (Who::Server(_), _) => format!("servers.{name}.period"),

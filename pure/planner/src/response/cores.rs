@@ -5,7 +5,7 @@
 
 use taut_analysis::AnalysedCore;
 use taut_analysis::uni::utilisation::Utilisation;
-use taut_model::{Fault, Model, Place, codes};
+use taut_model::{Fault, KeyPath, Model, codes};
 
 use crate::placement::Placements;
 use crate::shown::percent;
@@ -17,7 +17,7 @@ const MOST: usize = 8;
 pub(crate) fn report(model: &Model, placements: &Placements<'_>, faults: &mut Vec<Fault>) {
     for (at, core) in placements.cores.iter().enumerate() {
         let cpu = model.platform().cores[at];
-        let place = || Place::value(format!("platform.cores.{at}"));
+        let place = || KeyPath::value(format!("platform.cores.{at}"));
         if !core.numbered {
             let message = format!("core {cpu} has no priority left for all of its tasks");
             faults.push(

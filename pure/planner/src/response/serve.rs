@@ -14,7 +14,7 @@
 use taut_analysis::overheads::Charges;
 use taut_analysis::uni::server::{self, Requests, deferrable, polling, sporadic};
 use taut_analysis::{Overflow, Verdict, Why};
-use taut_model::{Class, Fault, Model, Place, RealTime, ServerPolicy, Task, codes};
+use taut_model::{Class, Fault, KeyPath, Model, RealTime, ServerPolicy, Task, codes};
 use taut_plan::{ServerPlan, Term};
 use taut_time::Duration;
 
@@ -181,14 +181,17 @@ pub(crate) fn deadline(
 ) {
     let Some((text, past)) = &found.why else { return };
     let server = &model.servers()[server];
-    let place = Place::value(format!("tasks.{name}.deadline"));
+    let place = KeyPath::value(format!("tasks.{name}.deadline"));
     let message = format!("task `{name}` is not shown to keep its deadline in server `{}`", server.name);
     let code = if past.is_some() { codes::DEADLINE_MISSED } else { codes::NOT_SHOWN };
     let cost = task.cost().unwrap_or(Duration::MAX);
-    let budget = Place::value(format!("servers.{}.budget", server.name));
+    let budget = KeyPath::value(format!("servers.{}.budget", server.name));
     faults.push(
         Fault::error(code, message, place, text.clone())
-            .also(Place::value(format!("tasks.{name}.wcet.value")), format!("takes up to {}", cost.rounded()))
+            .also(
+                KeyPath::value(format!("tasks.{name}.wcet.value")),
+                format!("takes up to {}", cost.rounded()),
+            )
             .also(budget, format!("{} every {}", server.budget(), server.period()))
             .note(format!("test: {}", found.test))
             .help("give the server a larger budget, or a shorter period"),

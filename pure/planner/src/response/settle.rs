@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use taut_analysis::overheads::Charges;
-use taut_model::{Link, Model, TaskId, Waits};
+use taut_model::{FlowLink, Model, TaskId, Waits};
 use taut_time::Duration;
 
 use super::proof::{Effort, Proof};
@@ -17,7 +17,7 @@ const ROUNDS_MAX: u32 = 1_000;
 
 /// The application with the waits of its tasks for one another; the application itself if no task waits.
 pub(crate) fn settle(model: &Model) -> Cow<'_, Model> {
-    let links: Vec<Link> = model.links().collect();
+    let links: Vec<FlowLink> = model.links().collect();
     if links.is_empty() {
         return Cow::Borrowed(model);
     }
@@ -42,7 +42,7 @@ pub(crate) fn settle(model: &Model) -> Cow<'_, Model> {
 }
 
 /// How long it takes each task to go to sleep, to wake up and to wake others.
-fn switching(model: &Model, links: &[Link]) -> Vec<Waits> {
+fn switching(model: &Model, links: &[FlowLink]) -> Vec<Waits> {
     let charges = Charges::of(&model.platform().overheads);
     // A time that fits nowhere: the proof refuses it as an overflow.
     let times = |count: u64| charges.switches(count).unwrap_or(Duration::MAX);

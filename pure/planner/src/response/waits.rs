@@ -16,7 +16,9 @@
 //! nothing is proven anyway, and if more effort shows a bound, readers wait for less than was counted.
 
 use taut_analysis::uni::fp::assignment::Candidate;
-use taut_model::{Arrival, Class, Fault, Link, Model, Place, RealTime, SchedulingPolicy, TaskId, codes};
+use taut_model::{
+    Arrival, Class, Fault, FlowLink, KeyPath, Model, RealTime, SchedulingPolicy, TaskId, codes,
+};
 use taut_time::Duration;
 
 use crate::placement::{Placement, Placements, Who};
@@ -30,7 +32,7 @@ fn real_time(model: &Model, id: TaskId) -> Option<&RealTime> {
 }
 
 /// The longest time from a reader's arrival until its writer has written the value, by the response bounds.
-pub(crate) fn needed(model: &Model, bounds: &ResponseBounds, link: &Link) -> Duration {
+pub(crate) fn needed(model: &Model, bounds: &ResponseBounds, link: &FlowLink) -> Duration {
     let (Some(writer), Some(reader)) = (real_time(model, link.writer), real_time(model, link.reader)) else {
         return Duration::ZERO;
     };
@@ -44,7 +46,7 @@ pub(crate) fn needed(model: &Model, bounds: &ResponseBounds, link: &Link) -> Dur
 
 /// Whether the reader cannot begin while its writer is ready: one core, fixed priorities, the writer more urgent,
 /// and no task is ever suspended.
-pub(crate) fn is_behind(model: &Model, bounds: &ResponseBounds, link: &Link) -> bool {
+pub(crate) fn is_behind(model: &Model, bounds: &ResponseBounds, link: &FlowLink) -> bool {
     let place = |id: TaskId| bounds[id.index()].and_then(|bound| bound.place);
     let fixed = model.platform().scheduler == SchedulingPolicy::FixedPriority && model.resources().is_empty();
     fixed
@@ -133,12 +135,12 @@ pub(crate) fn order(model: &Model, placements: &Placements<'_>, faults: &mut Vec
         let (from, to) = (writer.name, reader.name);
         let message =
             format!("`{to}` is more urgent than `{from}`, whose value it waits for at channel `{channel}`");
-        let at = |name: &str| Place::value(format!("tasks.{name}.priority"));
+        let at = |name: &str| KeyPath::value(format!("tasks.{name}.priority"));
         faults.push(
             Fault::error(codes::FLOW_ORDER, message, at(to), format!("priority {}", reader.priority))
                 .also(at(from), format!("priority {}", writer.priority))
                 .also(
-                    Place::value(format!("channels.{channel}.flow")),
+                    KeyPath::value(format!("channels.{channel}.flow")),
                     "the reader waits for the value of the same \
                                             instant",
                 )

@@ -6,7 +6,7 @@
 use taut_analysis::multi::{Bounds, Status};
 use taut_analysis::uni::edf::demand::Demand;
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
-use taut_model::{Fault, LockingProtocol, Model, Place, SchedulingPolicy, codes};
+use taut_model::{Fault, KeyPath, LockingProtocol, Model, SchedulingPolicy, codes};
 
 use super::charge::{Charged, charged};
 use super::edf::Due;
@@ -65,15 +65,15 @@ pub(crate) fn fit(
         let state = model.guarding(at).is_some();
         let what = if state { "state" } else { "resource" };
         let place = |at: usize| match model.guarding(at) {
-            Some(id) => Place::value(format!("channels.{}.mechanism", model.channel(id).name)),
-            None => Place::value(format!("resources.{}.protocol", model.resources()[at].name)),
+            Some(id) => KeyPath::value(format!("channels.{}.mechanism", model.channel(id).name)),
+            None => KeyPath::value(format!("resources.{}.protocol", model.resources()[at].name)),
         };
         let mut refuse = |text: String, help: &str| {
             let message = format!("{name} does not fit {what} `{}`", resource.name);
             let mut fault = Fault::error(codes::LOCKING_MISFIT, message, place(at), text).help(help);
             for placement in users(placements, at) {
                 let cpu = model.platform().cores[placement.core];
-                let core = Place::key(format!("tasks.{}", placement.name));
+                let core = KeyPath::key(format!("tasks.{}", placement.name));
                 fault = fault.also(core, format!("uses it on core {cpu}"));
             }
             faults.push(fault);

@@ -3,7 +3,7 @@
 
 //! Refuses sections in which a resource of several cores is held together with another.
 
-use taut_model::{Fault, Model, Place, Segment, codes};
+use taut_model::{Fault, KeyPath, Model, Segment, codes};
 
 use crate::placement::Placements;
 
@@ -36,10 +36,10 @@ struct Walk<'w, 'm> {
 
 impl Walk<'_, '_> {
     /// `held` is the innermost resource that the job holds, and the place where it locks it.
-    fn below(&mut self, segments: &[Segment], path: &str, held: Option<(usize, &Place)>) {
+    fn below(&mut self, segments: &[Segment], path: &str, held: Option<(usize, &KeyPath)>) {
         for (at, segment) in segments.iter().enumerate() {
             let Segment::Section { resource, inside } = segment else { continue };
-            let place = Place::value(format!("{path}.{at}.hold"));
+            let place = KeyPath::value(format!("{path}.{at}.hold"));
             let around = held.filter(|(outer, _)| self.global[*outer] || self.global[*resource]);
             if let Some((outer, first)) = around {
                 self.fault(outer, first, *resource, &place);
@@ -48,7 +48,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn fault(&mut self, outer: usize, first: &Place, inner: usize, place: &Place) {
+    fn fault(&mut self, outer: usize, first: &KeyPath, inner: usize, place: &KeyPath) {
         let name = |at: usize| &self.model.resources()[at].name;
         let message =
             format!("task `{}` locks `{}` while it holds `{}`", self.task, name(inner), name(outer));
@@ -59,7 +59,7 @@ impl Walk<'_, '_> {
             if placement.task.sections.iter().any(|section| section.resource.index() == global) {
                 let cpu = self.model.platform().cores[placement.core];
                 let text = format!("uses `{}` on core {cpu}", name(global));
-                fault = fault.also(Place::key(format!("tasks.{}", placement.name)), text);
+                fault = fault.also(KeyPath::key(format!("tasks.{}", placement.name)), text);
             }
         }
         self.faults.push(

@@ -21,7 +21,7 @@ mod state;
 mod together;
 mod why;
 
-use taut_model::{Aim, ChannelId, Decisions, Fault, Mechanism, Model, Place, SchedulingPolicy, codes};
+use taut_model::{Aim, ChannelId, Decisions, Fault, KeyPath, Mechanism, Model, SchedulingPolicy, codes};
 use taut_plan::DecisionPlan;
 
 use crate::response::settle;
@@ -105,7 +105,7 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
         decision = Some(DecisionPlan { states, minimised: aim, best });
     }
     let model = open.decided(&decisions).unwrap_or_else(|| {
-        let place = Place::value("platform.overheads.copy");
+        let place = KeyPath::value("platform.overheads.copy");
         let message = "the time for copies of states has no bound";
         faults.push(Fault::error(codes::NOT_SHOWN, message, place, COPIES_OVERFLOW));
         open.clone()

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use taut_analysis::memory;
 use taut_model::{
-    ChannelId, Class, Executor, Fault, Mechanism, Model, Party, Place, RealTime, SchedulingPolicy, codes,
+    ChannelId, Class, Executor, Fault, KeyPath, Mechanism, Model, PartyId, RealTime, SchedulingPolicy, codes,
 };
 use taut_time::Duration;
 
@@ -71,13 +71,13 @@ pub(super) fn is_guardable(model: &Model, id: ChannelId) -> bool {
 pub(super) fn locks(model: &Model, placements: &Placements<'_>, id: ChannelId) -> Vec<Mechanism> {
     let channel = model.channel(id);
     let parties = || std::iter::once(&channel.writer).chain(&channel.readers);
-    let core = |party: &Party| match party {
-        Party::Task(task) => placements
+    let core = |party: &PartyId| match party {
+        PartyId::Task(task) => placements
             .placements
             .iter()
             .find(|placement| placement.who == Who::Task(*task))
             .map(|placement| placement.core),
-        Party::Client(_) => None,
+        PartyId::Client(_) => None,
     };
     let cores: BTreeSet<Option<usize>> = parties().map(core).collect();
     match (cores.contains(&None), cores.len(), model.platform().scheduler) {
@@ -123,8 +123,8 @@ pub(super) fn unlockable(model: &Model, id: ChannelId) -> Option<String> {
     None
 }
 
-fn real_time(model: &Model, party: Party) -> Option<&RealTime> {
-    let Party::Task(id) = party else { return None };
+fn real_time(model: &Model, party: PartyId) -> Option<&RealTime> {
+    let PartyId::Task(id) = party else { return None };
     match &model.task(id).class {
         Class::RealTime(task) => Some(task),
         Class::BestEffort(_) => None,
@@ -136,7 +136,7 @@ pub(super) fn refused(model: &Model, id: ChannelId, why: &str) -> Fault {
     let channel = model.channel(id);
     let name = channel.mechanism.map_or("it", Mechanism::paper_name);
     let message = format!("{name} does not fit channel `{}`", channel.name);
-    let place = Place::value(format!("channels.{}.mechanism", channel.name));
+    let place = KeyPath::value(format!("channels.{}.mechanism", channel.name));
     Fault::error(codes::MECHANISM_MISFIT, message, place, why.to_owned())
         .help("write \"auto\", which chooses a mechanism without a lock")
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use taut_analysis::multi::Guard;
 use taut_analysis::{Overflow, memory};
 use taut_model::{
-    Aim, ChannelId, Decisions, LockingProtocol, Mechanism, Model, Party, SchedulingPolicy, TaskId,
+    Aim, ChannelId, Decisions, LockingProtocol, Mechanism, Model, PartyId, SchedulingPolicy, TaskId,
 };
 use taut_time::Duration;
 
@@ -211,7 +211,7 @@ impl OfferInputs<'_> {
         let parties =
             parties.chain(channel.readers.iter().map(|reader| (*reader, channel.takes_per_release, reads)));
         for (party, count, copies) in parties.filter(|(.., copies)| *copies > 1) {
-            let Party::Task(task) = party else { continue };
+            let PartyId::Task(task) = party else { continue };
             let Some(at) = self.tasks.iter().position(|other| *other == task) else { continue };
             let times = u64::from(count).checked_mul(u64::from(copies - 1)).ok_or(Overflow)?;
             let time = copy.checked_mul(times).ok_or(Overflow)?;
