@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use taut_drive::BLOCKS;
 use taut_event::file::Run;
-use taut_manifest::{Source, load, render};
+use taut_manifest::{SourceText, load, render};
 use taut_plan::{Arrival, ClassPlan, Flow, Input, Plan, digest};
 use taut_planner::Planned;
 
@@ -38,7 +38,7 @@ fn newest() -> String {
 }
 
 fn plan(manifest: &str) -> Plan {
-    let source = Source { name: "taut.toml".to_owned(), text: manifest.to_owned() };
+    let source = SourceText { name: "taut.toml".to_owned(), text: manifest.to_owned() };
     let loaded = load(&source, &[]);
     let shown = render(&loaded.diagnostics, &[&source], false, 100);
     let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use taut_manifest::{Source, load, render};
+use taut_manifest::{SourceText, load, render};
 use taut_model::{Arrival, Model, Segment};
 use taut_plan::{ClassPlan, Input, Plan, digest};
 use taut_planner::Planned;
@@ -47,7 +47,7 @@ impl Scenario {
         let path: PathBuf = folder.join(name).join("taut.toml");
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         let hash = digest(text.as_bytes());
-        let source = Source { name: path.display().to_string(), text };
+        let source = SourceText { name: path.display().to_string(), text };
         let loaded = load(&source, &[]);
         let Some(model) = loaded.model else {
             return Err(render(&loaded.diagnostics, &[&source], false, 100));

@@ -6,7 +6,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use taut_manifest::{Diagnostic, Loaded, Source};
+use taut_manifest::{Diagnostic, LoadedManifest, SourceText};
 use taut_model::{Fault, Model, Severity};
 use taut_plan::{Input, LockError, Overrides, Plan, digest};
 use taut_planner::Planned;
@@ -29,9 +29,9 @@ pub(crate) struct Files {
 /// A manifest and its overlays, read.
 #[derive(Debug)]
 pub(crate) struct Text {
-    loaded: Loaded,
+    loaded: LoadedManifest,
     /// The manifest, then the overlays.
-    sources: Vec<Source>,
+    sources: Vec<SourceText>,
     inputs: Vec<Input>,
     /// Requests beside the manifest: those of the lock, if the lock was made from the same inputs.
     overrides: Overrides,
@@ -79,7 +79,7 @@ impl Files {
                 let at = error.utf8_error().valid_up_to();
                 Failure::Usage(format!("{} is not UTF-8 text: byte {at}", path.display()))
             })?;
-            sources.push(Source { name: path.display().to_string(), text });
+            sources.push(SourceText { name: path.display().to_string(), text });
         }
         let Some((manifest, overlays)) = sources.split_first() else {
             return Err(Failure::Internal("no manifest was read".to_owned()));
@@ -178,7 +178,7 @@ impl Text {
     /// Shows diagnostics on stderr.
     pub(crate) fn show(&self, planned: Option<&Planned>, screen: &Screen) {
         let diagnostics = self.diagnostics(planned);
-        let sources: Vec<&Source> = self.sources.iter().collect();
+        let sources: Vec<&SourceText> = self.sources.iter().collect();
         err!("{}", taut_manifest::render(&diagnostics, &sources, screen.color_err, screen.width));
         let count =
             |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
@@ -194,20 +194,20 @@ impl Text {
 
     /// Shows faults that other parts of the command found in the manifest, on stderr.
     pub(crate) fn report(&self, faults: &[Fault], screen: &Screen) {
-        let sources: Vec<&Source> = self.sources.iter().collect();
+        let sources: Vec<&SourceText> = self.sources.iter().collect();
         let diagnostics = self.loaded.diagnose(faults);
         err!("{}", taut_manifest::render(&diagnostics, &sources, screen.color_err, screen.width));
     }
 
     /// The same faults, as JSON.
     pub(crate) fn json_of(&self, faults: &[Fault]) -> serde_json::Value {
-        let sources: Vec<&Source> = self.sources.iter().collect();
+        let sources: Vec<&SourceText> = self.sources.iter().collect();
         taut_manifest::to_json(&self.loaded.diagnose(faults), &sources)
     }
 
     /// All diagnostics, as JSON.
     pub(crate) fn json(&self, planned: Option<&Planned>) -> serde_json::Value {
-        let sources: Vec<&Source> = self.sources.iter().collect();
+        let sources: Vec<&SourceText> = self.sources.iter().collect();
         taut_manifest::to_json(&self.diagnostics(planned), &sources)
     }
 

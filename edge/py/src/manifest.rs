@@ -6,7 +6,7 @@
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use taut_exchange::{Options, Target};
-use taut_manifest::{Diagnostic, Loaded, Source};
+use taut_manifest::{Diagnostic, LoadedManifest, SourceText};
 use taut_model::{Model, Severity};
 use taut_plan::Input;
 use taut_planner::Planned;
@@ -26,8 +26,8 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyclass(name = "Read", module = "taut._taut", frozen)]
 #[derive(Debug)]
 struct Read {
-    loaded: Loaded,
-    sources: Vec<Source>,
+    loaded: LoadedManifest,
+    sources: Vec<SourceText>,
     inputs: Vec<Input>,
 }
 
@@ -49,7 +49,7 @@ impl Read {
         made.map_or(&self.loaded.diagnostics, |made| &made.get().diagnostics)
     }
 
-    fn sources(&self) -> Vec<&Source> {
+    fn sources(&self) -> Vec<&SourceText> {
         self.sources.iter().collect()
     }
 }
@@ -64,7 +64,7 @@ impl Read {
             hash: taut_plan::digest(text.as_bytes()),
         };
         let inputs = texts.iter().map(input).collect();
-        let sources: Vec<_> = texts.into_iter().map(|(name, _, text)| Source { name, text }).collect();
+        let sources: Vec<_> = texts.into_iter().map(|(name, _, text)| SourceText { name, text }).collect();
         let Some((manifest, overlays)) = sources.split_first() else {
             return Err(PyValueError::new_err("no text"));
         };

@@ -16,7 +16,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use taut_manifest::{Diagnostic, Source, Span};
+use taut_manifest::{Diagnostic, SourceText, Span};
 use taut_model::Severity;
 use taut_sweep::{Cell, Kind, NoRow, Row, Shard};
 
@@ -184,7 +184,7 @@ impl Generator {
                 help: fault.help,
             };
             let diagnostics: Vec<_> = faults.into_iter().map(diagnostic).collect();
-            let source = Source { name, text };
+            let source = SourceText { name, text };
             let text = taut_manifest::render(&diagnostics, &[&source], false, 100);
             PyValueError::new_err((text, taut_manifest::to_json(&diagnostics, &[&source]).to_string()))
         })

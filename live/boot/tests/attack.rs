@@ -54,7 +54,7 @@ fn without() -> Guarantees {
 }
 
 fn planned() -> Plan {
-    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: MANIFEST.to_owned() };
+    let source = taut_manifest::SourceText { name: "taut.toml".to_owned(), text: MANIFEST.to_owned() };
     let loaded = taut_manifest::load(&source, &[]);
     let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
     let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));

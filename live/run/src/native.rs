@@ -267,7 +267,7 @@ wcet = { value = "100us", source = "guess" }
 "#;
 
     fn plan() -> Plan {
-        let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: MANIFEST.to_owned() };
+        let source = taut_manifest::SourceText { name: "taut.toml".to_owned(), text: MANIFEST.to_owned() };
         let model = taut_manifest::load(&source, &[]).model.expect("a valid manifest");
         let input = Input { path: "taut.toml".to_owned(), hash: digest(MANIFEST.as_bytes()) };
         taut_planner::Planned::make(&model, vec![input]).plan

@@ -55,7 +55,7 @@ payload = "Byte"
 "#;
 
 fn exported(target: Target) -> Exported {
-    let source = taut_manifest::Source { name: "taut.toml".into(), text: MANIFEST.into() };
+    let source = taut_manifest::SourceText { name: "taut.toml".into(), text: MANIFEST.into() };
     let model = taut_manifest::load(&source, &[]).model.unwrap();
     export(&model, &taut_planner::task_set(&model).unwrap(), target)
 }
@@ -158,7 +158,7 @@ fn figures(set: &taut_model::TaskSet) -> Vec<String> {
 }
 
 fn load(text: &str) -> taut_model::Model {
-    let source = taut_manifest::Source { name: "taut.toml".into(), text: text.into() };
+    let source = taut_manifest::SourceText { name: "taut.toml".into(), text: text.into() };
     taut_manifest::load(&source, &[]).model.unwrap()
 }
 

@@ -23,7 +23,8 @@ const SAMPLES: [(Source, &str); 8] = [
 fn said(text: &str) -> Result<Vec<String>, String> {
     match import(text, &Options::default()) {
         Ok(imported) => {
-            let source = taut_manifest::Source { name: "taut.toml".into(), text: imported.manifest.clone() };
+            let source =
+                taut_manifest::SourceText { name: "taut.toml".into(), text: imported.manifest.clone() };
             let loaded = taut_manifest::load(&source, &[]);
             let faults = loaded.diagnostics.iter().filter(|fault| fault.severity == Severity::Error);
             let faults: Vec<_> = faults.map(|fault| fault.message.clone()).collect();

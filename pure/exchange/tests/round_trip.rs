@@ -15,7 +15,7 @@ use taut_exchange::{Exported, Options, Target, export, import};
 use taut_model::{Model, SchedulingPolicy, Severity, TaskSet};
 
 fn load(text: &str) -> Model {
-    let source = taut_manifest::Source { name: "taut.toml".into(), text: text.into() };
+    let source = taut_manifest::SourceText { name: "taut.toml".into(), text: text.into() };
     let loaded = taut_manifest::load(&source, &[]);
     let faults: Vec<_> = loaded.diagnostics.iter().filter(|one| one.severity == Severity::Error).collect();
     loaded.model.unwrap_or_else(|| panic!("{faults:#?}\n{text}"))

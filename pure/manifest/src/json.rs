@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use taut_model::{Severity, codes};
 
 use crate::diagnostic::Span;
-use crate::{Diagnostic, Source};
+use crate::{Diagnostic, SourceText};
 
 /// The version of the JSON that [`to_json`] returns.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The diagnostics as JSON: `{ "schema_version": 1, "diagnostics": [{ code, severity, message, … }] }`. Lines and
 /// columns count from 1, columns in characters; offsets are bytes.
-pub fn to_json(diagnostics: &[Diagnostic], sources: &[&Source]) -> Value {
+pub fn to_json(diagnostics: &[Diagnostic], sources: &[&SourceText]) -> Value {
     let lines = sources.iter().map(|source| Lines::new(&source.text)).collect::<Vec<_>>();
     let span = |span: &Span| {
         let (line, column) = lines.get(span.file).map_or((1, 1), |lines| lines.position(span.range.start));

@@ -8,10 +8,10 @@
 //! the language, and [`schema`] is made from it; the rules are those of the model.
 //!
 //! ```
-//! use taut_manifest::{Source, load, render};
+//! use taut_manifest::{SourceText, load, render};
 //!
 //! let text = "manifest = 1\n[app]\nname = \"demo\"\n[platform]\nmemory = \"64\"\n";
-//! let source = Source { name: "taut.toml".into(), text: text.into() };
+//! let source = SourceText { name: "taut.toml".into(), text: text.into() };
 //! let loaded = load(&source, &[]);
 //! assert!(loaded.model.is_none());
 //! assert!(render(&loaded.diagnostics, &[&source], false, 100).contains("error[TAUT0106]"));
@@ -51,7 +51,7 @@ pub use schema::schema;
 
 /// A text and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SourceText {
     /// Its path, as shown to people.
     pub name: String,
     /// Its content.
@@ -60,7 +60,7 @@ pub struct Source {
 
 /// The result of loading a manifest.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedManifest {
     /// The model, unless there was an error.
     pub model: Option<Model>,
     /// Errors and warnings, sorted by file and place.
@@ -69,7 +69,7 @@ pub struct Loaded {
     pub places: PlaceMap,
 }
 
-impl Loaded {
+impl LoadedManifest {
     /// The diagnostics of faults that were found later, sorted by file and place.
     pub fn diagnose(&self, faults: &[Fault]) -> Vec<Diagnostic> {
         let mut found =
@@ -82,7 +82,7 @@ impl Loaded {
 /// Reads a manifest with its overlays; a later overlay takes precedence.
 ///
 /// Accepts any text; time and memory grow with its length.
-pub fn load(manifest: &Source, overlays: &[Source]) -> Loaded {
+pub fn load(manifest: &SourceText, overlays: &[SourceText]) -> LoadedManifest {
     let rooms = std::iter::repeat_with(OnceCell::new).take(1 + overlays.len()).collect::<Vec<_>>();
     let syntax::Parsed { mut root, mut diagnostics, damaged, mut lost } =
         syntax::parse(0, &manifest.text, &rooms[0]);
@@ -114,7 +114,7 @@ pub fn load(manifest: &Source, overlays: &[Source]) -> Loaded {
     if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         model = None;
     }
-    Loaded { model, diagnostics, places }
+    LoadedManifest { model, diagnostics, places }
 }
 
 /// The code of an error as people write it: `TAUT0201`, `taut201` or `201`.

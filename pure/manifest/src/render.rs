@@ -7,21 +7,21 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snip
 use taut_model::Severity;
 
 use crate::diagnostic::Span;
-use crate::{Diagnostic, Source};
+use crate::{Diagnostic, SourceText};
 
 /// If two places of a file are more than this many lines apart, each is shown separately: the renderer's time grows
 /// with the lines in its input, so thousands of diagnostics of a long file would take minutes.
 const APART: usize = 1_000;
 
 /// The diagnostics as text for people, in the style of rustc; `width` in columns.
-pub fn render(diagnostics: &[Diagnostic], sources: &[&Source], color: bool, width: usize) -> String {
+pub fn render(diagnostics: &[Diagnostic], sources: &[&SourceText], color: bool, width: usize) -> String {
     render_apart(diagnostics, sources, color, width, APART)
 }
 
 /// As [`render`]; places that are more than `apart` lines from each other are shown separately.
 fn render_apart(
     diagnostics: &[Diagnostic],
-    sources: &[&Source],
+    sources: &[&SourceText],
     color: bool,
     width: usize,
     apart: usize,
@@ -39,7 +39,7 @@ fn render_apart(
 
 fn group<'d>(
     diagnostic: &'d Diagnostic,
-    sources: &[&'d Source],
+    sources: &[&'d SourceText],
     lines: &[Lines<'d>],
     apart: usize,
 ) -> Group<'d> {
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     /// The renderer's output for the whole text.
-    fn whole(diagnostics: &[Diagnostic], source: &Source) -> String {
+    fn whole(diagnostics: &[Diagnostic], source: &SourceText) -> String {
         let renderer = Renderer::plain().decor_style(DecorStyle::Ascii).term_width(100);
         let mut text = String::new();
         for diagnostic in diagnostics {
@@ -185,8 +185,8 @@ mod tests {
         }
     }
 
-    fn source(text: String) -> Source {
-        Source { name: "taut.toml".into(), text }
+    fn source(text: String) -> SourceText {
+        SourceText { name: "taut.toml".into(), text }
     }
 
     #[test]

@@ -3,22 +3,22 @@
 
 //! The manifest of the first application, as it is in the tree.
 
-use taut_manifest::{Loaded, Source, load, render};
+use taut_manifest::{LoadedManifest, SourceText, load, render};
 use taut_model::{
     Arrival, ChainStep, ChannelKind, Class, Evidence, KeyPath, OnMissingPrivilege, PartyId, Size,
 };
 use taut_time::Duration;
 
-fn cochlear() -> Source {
+fn cochlear() -> SourceText {
     let text = include_str!("../../../apps/cochlear/taut.toml");
-    Source { name: "taut.toml".into(), text: text.into() }
+    SourceText { name: "taut.toml".into(), text: text.into() }
 }
 
-fn board(text: &str) -> Source {
-    Source { name: "board.toml".into(), text: text.into() }
+fn board(text: &str) -> SourceText {
+    SourceText { name: "board.toml".into(), text: text.into() }
 }
 
-fn shown(loaded: &Loaded, sources: &[&Source]) -> String {
+fn shown(loaded: &LoadedManifest, sources: &[&SourceText]) -> String {
     render(&loaded.diagnostics, sources, false, 120)
 }
 

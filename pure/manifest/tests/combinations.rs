@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use taut_manifest::{Source, load, render};
+use taut_manifest::{SourceText, load, render};
 use taut_model::{Code, codes};
 
 const RICH: &str = include_str!("rich.toml");
@@ -151,8 +151,8 @@ fn text(mistakes: &[usize]) -> String {
     text
 }
 
-fn source(text: &str) -> Source {
-    Source { name: "taut.toml".into(), text: text.into() }
+fn source(text: &str) -> SourceText {
+    SourceText { name: "taut.toml".into(), text: text.into() }
 }
 
 /// A report: its code, the number of its table, and the text at its place.

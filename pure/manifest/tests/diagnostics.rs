@@ -3,10 +3,10 @@
 
 //! Texts with mistakes, and everything that one load reports about them.
 
-use taut_manifest::{Source, load, render, to_json};
+use taut_manifest::{SourceText, load, render, to_json};
 
 fn shown(text: &str) -> String {
-    let source = Source { name: "taut.toml".into(), text: text.into() };
+    let source = SourceText { name: "taut.toml".into(), text: text.into() };
     let loaded = load(&source, &[]);
     assert!(loaded.model.is_none(), "an error was expected");
     render(&loaded.diagnostics, &[&source], false, 120)
@@ -14,7 +14,7 @@ fn shown(text: &str) -> String {
 
 /// `code line:column text-at-the-place` of each diagnostic.
 fn places(text: &str) -> Vec<String> {
-    let source = Source { name: "taut.toml".into(), text: text.into() };
+    let source = SourceText { name: "taut.toml".into(), text: text.into() };
     let loaded = load(&source, &[]);
     let json = to_json(&loaded.diagnostics, &[&source]);
     let list = json["diagnostics"].as_array().expect("a list");
@@ -190,7 +190,7 @@ fn a_text_of_another_kind() {
     let prose = "A robot has joints.\n".repeat(30);
     for text in [yaml, prose] {
         assert_eq!(places(&text).len(), 1, "{:?}", places(&text));
-        let source = Source { name: "taut.toml".into(), text };
+        let source = SourceText { name: "taut.toml".into(), text };
         let reported = to_json(&load(&source, &[]).diagnostics, &[&source]).to_string();
         assert!(reported.contains("lines cannot be read: is it a manifest?"), "{reported}");
     }
@@ -388,7 +388,7 @@ fn circles_of_triggers() {
 #[test]
 fn json_form() {
     let source =
-        Source { name: "taut.toml".into(), text: format!("{HEAD}cores2 = [1]\nmemory = \"1µB\"\n") };
+        SourceText { name: "taut.toml".into(), text: format!("{HEAD}cores2 = [1]\nmemory = \"1µB\"\n") };
     let loaded = load(&source, &[]);
     insta::assert_snapshot!(serde_json::to_string_pretty(&to_json(&loaded.diagnostics, &[&source])).unwrap());
 }
@@ -425,7 +425,7 @@ fn a_core_with_too_many_tasks() {
 
 #[test]
 fn overlays_of_the_wrong_shape() {
-    let source = |name: &str, text: &str| Source { name: name.into(), text: text.into() };
+    let source = |name: &str, text: &str| SourceText { name: name.into(), text: text.into() };
     let manifest = source("taut.toml", &format!("{HEAD}[tasks.a]\nclass = \"best-effort\"\n"));
     let first = source("first.toml", "manifest = 2\ntasks = 3\nplatform = \"pi\"\n");
     let second = source("second.toml", "[tasks]\na = 1\n[tasks.a]\npriority = 3\n[x\n");

@@ -4,7 +4,7 @@
 //! Which flows may be synchronous, and what a model knows about them.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
-use taut_manifest::{Source, load, render};
+use taut_manifest::{SourceText, load, render};
 use taut_model::{Code, Flow, Model, codes};
 
 const HEAD: &str = "manifest = 1\n[app]\nname = \"demo\"\n[platform]\ncores = [0, 1]\n\
@@ -26,7 +26,7 @@ fn state(name: &str, from: &str, to: &str, more: &str) -> String {
 const SYNCHRONOUS: &str = "flow = \"synchronous\"";
 
 fn read(text: &str) -> (Option<Model>, Vec<Code>, String) {
-    let source = Source { name: "taut.toml".into(), text: format!("{HEAD}{text}") };
+    let source = SourceText { name: "taut.toml".into(), text: format!("{HEAD}{text}") };
     let loaded = load(&source, &[]);
     let shown = render(&loaded.diagnostics, &[&source], false, 100);
     let found = loaded.diagnostics.iter().map(|d| d.code).filter(|code| *code != codes::UNUSED).collect();

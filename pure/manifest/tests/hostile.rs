@@ -4,14 +4,14 @@
 //! No text makes the loader panic, lose a place, or report nothing about a model that it did not build.
 
 use proptest::prelude::*;
-use taut_manifest::{Source, load, render, to_json};
+use taut_manifest::{SourceText, load, render, to_json};
 
 const COCHLEAR: &str = include_str!("../../../apps/cochlear/taut.toml");
 
 /// Checks what must hold for every result, whatever the text.
 fn owed(manifest: &str, overlay: Option<&str>) {
-    let manifest = Source { name: "taut.toml".into(), text: manifest.into() };
-    let overlays = overlay.map(|text| Source { name: "board.toml".into(), text: text.into() });
+    let manifest = SourceText { name: "taut.toml".into(), text: manifest.into() };
+    let overlays = overlay.map(|text| SourceText { name: "board.toml".into(), text: text.into() });
     let overlays = overlays.into_iter().collect::<Vec<_>>();
     let loaded = load(&manifest, &overlays);
     let sources = std::iter::once(&manifest).chain(&overlays).collect::<Vec<_>>();
@@ -64,7 +64,7 @@ fn odd_texts() {
 #[test]
 fn line_ends_do_not_matter() {
     for text in [COCHLEAR.replace('\n', "\r\n"), format!("\u{feff}{COCHLEAR}")] {
-        let loaded = load(&Source { name: "taut.toml".into(), text }, &[]);
+        let loaded = load(&SourceText { name: "taut.toml".into(), text }, &[]);
         assert!(loaded.model.is_some() && loaded.diagnostics.is_empty());
     }
 }

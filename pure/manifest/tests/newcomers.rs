@@ -3,7 +3,7 @@
 
 //! The first attempts of users of other tools: the message names the place and the remedy.
 
-use taut_manifest::{Source, load, render};
+use taut_manifest::{SourceText, load, render};
 
 const HEAD: &str = "manifest = 1\n[app]\nname = \"x\"\n[platform]\ncores = [1]\n";
 const TASK: &str = "[tasks.a]\narrival = { periodic = \"10ms\" }\ndeadline = \"10ms\"\n\
@@ -35,7 +35,7 @@ const CASES: &[(&str, &str, &str)] = &[
 fn messages_name_the_remedy() {
     for (text, code, says) in CASES {
         let text = format!("{HEAD}{}\n", text.replace("TASK", TASK));
-        let source = Source { name: "taut.toml".to_owned(), text };
+        let source = SourceText { name: "taut.toml".to_owned(), text };
         let loaded = load(&source, &[]);
         let shown = render(&loaded.diagnostics, &[&source], false, 200);
         let of_code = shown.split("\n\n").filter(|message| message.contains(&format!("[{code}]")));
@@ -137,7 +137,7 @@ fn a_mistake_in_the_readmes_manifest_is_one_message() {
     let whole = of_the_readme();
     for (right, wrong, at, help) in MISTAKES {
         assert!(whole.contains(right), "{right}");
-        let source = Source { name: "taut.toml".to_owned(), text: whole.replacen(right, wrong, 1) };
+        let source = SourceText { name: "taut.toml".to_owned(), text: whole.replacen(right, wrong, 1) };
         let loaded = load(&source, &[]);
         let shown = render(&loaded.diagnostics, &[&source], false, 200);
         assert!(loaded.model.is_none(), "{wrong}\n{shown}");
@@ -155,7 +155,7 @@ fn a_mistake_in_the_readmes_manifest_is_one_message() {
 fn words_of_other_tools_are_known() {
     for (word, meant) in [("rm", "fp"), ("rate-monotonic", "fp"), ("fixed-priority", "fp")] {
         let text = format!("{HEAD}scheduler = \"{word}\"\n{TASK}");
-        let source = Source { name: "taut.toml".to_owned(), text };
+        let source = SourceText { name: "taut.toml".to_owned(), text };
         let shown = render(&load(&source, &[]).diagnostics, &[&source], false, 200);
         assert!(shown.contains(&format!("did you mean \"{meant}\"?")), "{shown}");
     }
@@ -163,7 +163,7 @@ fn words_of_other_tools_are_known() {
 
 /// For each diagnostic, the line of its place, and the text there.
 fn labels(text: &str) -> Vec<(usize, String)> {
-    let source = Source { name: "taut.toml".to_owned(), text: text.to_owned() };
+    let source = SourceText { name: "taut.toml".to_owned(), text: text.to_owned() };
     let line = |at: usize| text[..at].matches('\n').count() + 1;
     let of = |d: &taut_manifest::Diagnostic| (line(d.primary.range.start), d.primary.text.clone());
     load(&source, &[]).diagnostics.iter().map(of).collect()

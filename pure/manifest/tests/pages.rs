@@ -4,7 +4,7 @@
 //! Every code has a page; its wrong example yields exactly its code, as the snapshot shows it, and its right example
 //! yields nothing at all.
 
-use taut_manifest::{Loaded, Source, explain, load, render};
+use taut_manifest::{LoadedManifest, SourceText, explain, load, render};
 use taut_model::{Code, codes};
 
 /// Codes that the analysis or the plan reports, or that need more entries than a page can show.
@@ -30,10 +30,10 @@ fn block(page: &str, kind: &str) -> Option<String> {
     Some(rest.split_once("```")?.0.to_owned())
 }
 
-fn example(page: &str, kind: &str) -> Option<(Loaded, Vec<Source>)> {
-    let manifest = Source { name: "taut.toml".into(), text: block(page, kind)? };
+fn example(page: &str, kind: &str) -> Option<(LoadedManifest, Vec<SourceText>)> {
+    let manifest = SourceText { name: "taut.toml".into(), text: block(page, kind)? };
     let overlay =
-        block(page, &format!("{kind}-overlay")).map(|text| Source { name: "board.toml".into(), text });
+        block(page, &format!("{kind}-overlay")).map(|text| SourceText { name: "board.toml".into(), text });
     let overlays = overlay.into_iter().collect::<Vec<_>>();
     let loaded = load(&manifest, &overlays);
     Some((loaded, std::iter::once(manifest).chain(overlays).collect()))

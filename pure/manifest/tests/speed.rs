@@ -6,10 +6,10 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use taut_manifest::{Source, load};
+use taut_manifest::{SourceText, load};
 
 /// A manifest of `n` real-time tasks in a row, with a queue from each to the next, 20 to a core.
-fn long(n: usize) -> Source {
+fn long(n: usize) -> SourceText {
     let cores = (0..n.div_ceil(20)).map(|core| core.to_string()).collect::<Vec<_>>().join(", ");
     let mut text = format!(
         "manifest = 1\n[app]\nname = \"long\"\n[platform]\ncores = [{cores}]\n[payloads]\nP = {{ type = \"f32\", len = 8 }}\n"
@@ -28,7 +28,7 @@ fn long(n: usize) -> Source {
             (i + 1) % n
         );
     }
-    Source { name: "taut.toml".into(), text }
+    SourceText { name: "taut.toml".into(), text }
 }
 
 fn fastest(n: usize) -> Duration {

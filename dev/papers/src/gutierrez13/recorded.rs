@@ -9,7 +9,7 @@ use std::time::Duration as Time;
 use taut_event::file::Run;
 use taut_event::{Kind, Record};
 use taut_exec::{Job, Level, LocalRule, Release, Resource, Setup, TaskSetup, Wanted};
-use taut_manifest::Source;
+use taut_manifest::SourceText;
 use taut_plan::{Input, Plan, digest};
 use taut_planner::Planned;
 use taut_report::Report;
@@ -94,7 +94,7 @@ fn manifest(cpu: u16, decides: Decides) -> String {
 
 /// The plan of the example. It is not proven: the analysis assumes the worst arrivals, not those of the example.
 fn plan(cpu: u16, decides: Decides) -> Result<Plan, String> {
-    let source = Source { name: "taut.toml".into(), text: manifest(cpu, decides) };
+    let source = SourceText { name: "taut.toml".into(), text: manifest(cpu, decides) };
     let loaded = taut_manifest::load(&source, &[]);
     let reported = || taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
     let model = loaded.model.as_ref().ok_or_else(reported)?;

@@ -57,7 +57,7 @@ pub(crate) fn write(root: &Path) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use taut_manifest::{Source, load};
+    use taut_manifest::{SourceText, load};
     use taut_planner::Planned;
 
     use super::*;
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn examples_are_proven() {
         for (path, text) in all() {
-            let source = Source { name: path.display().to_string(), text };
+            let source = SourceText { name: path.display().to_string(), text };
             let loaded = load(&source, &[]);
             assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
             let planned = Planned::make(&loaded.model.expect("nothing is wrong"), Vec::new());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_manifest::{Source, load};
+use taut_manifest::{SourceText, load};
 use taut_model::{ChannelKind, PartyId};
 use taut_sweep::Object;
 use taut_time::Duration;
@@ -18,7 +18,7 @@ const BYTE_NS: u64 = 1;
 /// # Errors
 /// The manifest has errors, leaves a task without a core, or has a cost that does not fit.
 pub(crate) fn from_manifest(name: &str, text: &str) -> Result<Case, String> {
-    let source = Source { name: name.into(), text: text.into() };
+    let source = SourceText { name: name.into(), text: text.into() };
     let model = load(&source, &[]).model.ok_or_else(|| format!("{name} has errors"))?;
     let real_time: Vec<_> = model.real_time().collect();
     let one_core = model.platform().cores.len() == 1;

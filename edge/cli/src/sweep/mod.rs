@@ -14,7 +14,7 @@ mod work;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use taut_manifest::{Diagnostic, Source, Span};
+use taut_manifest::{Diagnostic, SourceText, Span};
 use taut_model::Severity;
 use taut_sweep::{Generator, Row, Summary};
 
@@ -180,7 +180,7 @@ fn make(
 
 /// Shows the faults of a generator file on stderr.
 fn show(path: &Path, text: String, faults: Vec<taut_sweep::Fault>, screen: &Screen) {
-    let source = Source { name: path.display().to_string(), text };
+    let source = SourceText { name: path.display().to_string(), text };
     let diagnostic = |fault: taut_sweep::Fault| Diagnostic {
         code: fault.code,
         severity: Severity::Error,

@@ -27,7 +27,7 @@ struct System {
 }
 
 fn system(manifest: &str) -> System {
-    let source = taut_manifest::Source { name: "taut.toml".into(), text: manifest.into() };
+    let source = taut_manifest::SourceText { name: "taut.toml".into(), text: manifest.into() };
     let loaded = taut_manifest::load(&source, &[]);
     let model = loaded.model.unwrap_or_else(|| panic!("{:#?}\n{manifest}", loaded.diagnostics));
     let set = taut_planner::task_set(&model).unwrap();

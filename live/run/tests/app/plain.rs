@@ -27,7 +27,7 @@ impl Observer for Quiet {
 
 /// The plan of a manifest, which must be proven.
 pub fn planned(manifest: &str) -> Plan {
-    let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: manifest.to_owned() };
+    let source = taut_manifest::SourceText { name: "taut.toml".to_owned(), text: manifest.to_owned() };
     let loaded = taut_manifest::load(&source, &[]);
     let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
     let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));

@@ -27,7 +27,7 @@ const RELEASED: &str = "a task that another task releases is released a period a
      enforces it";
 
 fn load(manifest: &str) -> Model {
-    let source = taut_manifest::Source { name: "taut.toml".into(), text: manifest.into() };
+    let source = taut_manifest::SourceText { name: "taut.toml".into(), text: manifest.into() };
     let loaded = taut_manifest::load(&source, &[]);
     let faults = loaded.diagnostics.iter().filter(|fault| fault.severity == Severity::Error);
     let faults: Vec<_> = faults.map(|fault| fault.message.clone()).collect();
