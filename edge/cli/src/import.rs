@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use taut_exchange::{Imported, Options, Source};
+use taut_exchange::{Imported, Options, SourceFormat};
 
 use crate::arguments::{Format, Import};
 use crate::outcome::{Failure, Outcome};
@@ -93,10 +93,10 @@ fn text(bytes: Vec<u8>, shown: &str) -> Result<String, Failure> {
     })
 }
 
-fn named(name: &str) -> Result<Source, Failure> {
-    let found = Source::ALL.iter().find(|(known, _)| *known == name);
+fn named(name: &str) -> Result<SourceFormat, Failure> {
+    let found = SourceFormat::ALL.iter().find(|(known, _)| *known == name);
     found.map(|(_, source)| *source).ok_or_else(|| {
-        let known: Vec<_> = Source::ALL.iter().map(|(name, _)| *name).collect();
+        let known: Vec<_> = SourceFormat::ALL.iter().map(|(name, _)| *name).collect();
         Failure::Usage(format!("--from {name}: unknown language; use {}, or auto", known.join(", ")))
     })
 }

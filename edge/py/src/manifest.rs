@@ -194,15 +194,15 @@ fn import_text(
     let source = match language {
         None => None,
         Some(language) => {
-            let known = taut_exchange::Source::ALL.into_iter().find(|(known, _)| *known == language);
+            let known = taut_exchange::SourceFormat::ALL.into_iter().find(|(known, _)| *known == language);
             let names =
-                || taut_exchange::Source::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+                || taut_exchange::SourceFormat::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
             let unknown = || PyValueError::new_err(format!("`{language}` is not one of {}", names()));
             Some(known.ok_or_else(unknown)?.1)
         }
     };
     let options = Options { source, unit: unit.map(time), name };
-    let place = |at: Option<taut_exchange::Position>| at.map(|at| (at.line, at.column));
+    let place = |at: Option<taut_exchange::TextPosition>| at.map(|at| (at.line, at.column));
     Ok(match free(py, || taut_exchange::import(text, &options))? {
         Ok(imported) => {
             let lost = imported.lost.into_iter().map(|lost| (place(lost.at), lost.what)).collect();

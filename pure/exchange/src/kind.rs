@@ -3,26 +3,26 @@
 
 //! Which language a text is in; if it is none that we read, what else it may be.
 
-use crate::{Source, Unreadable, from, xml};
+use crate::{SourceFormat, Unreadable, from, xml};
 
 /// The language that a text looks like.
-pub(crate) fn guess(text: &str) -> Option<Source> {
+pub(crate) fn guess(text: &str) -> Option<SourceFormat> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if from::mast::looks_like(text) {
-        return Some(Source::Mast);
+        return Some(SourceFormat::Mast);
     }
     match xml::root(text)? {
-        "cheddar" => Some(Source::Cheddar),
-        "Amalthea" => Some(Source::Amalthea),
-        "manifest" => Some(Source::RtDroid),
-        "taskset" | "testpoint" => Some(Source::SchedCat),
-        "MAST_MODEL" => Some(Source::Mast),
+        "cheddar" => Some(SourceFormat::Cheddar),
+        "Amalthea" => Some(SourceFormat::Amalthea),
+        "manifest" => Some(SourceFormat::RtDroid),
+        "taskset" | "testpoint" => Some(SourceFormat::SchedCat),
+        "MAST_MODEL" => Some(SourceFormat::Mast),
         _ => None,
     }
 }
 
 /// The language in which to read a text.
-pub(crate) fn of(text: &str, wished: Option<Source>) -> Result<Source, Unreadable> {
+pub(crate) fn of(text: &str, wished: Option<SourceFormat>) -> Result<SourceFormat, Unreadable> {
     let whole = |why: String| Err(Unreadable { at: None, why });
     if text.trim().is_empty() {
         return whole("it is empty".into());
@@ -34,7 +34,7 @@ pub(crate) fn of(text: &str, wished: Option<Source>) -> Result<Source, Unreadabl
         }
         (Some(source), _) | (None, Some(source)) => Ok(source),
         (None, None) => {
-            let names: Vec<_> = Source::ALL.iter().map(|(name, _)| *name).collect();
+            let names: Vec<_> = SourceFormat::ALL.iter().map(|(name, _)| *name).collect();
             let names = names.join(", ");
             match other(text) {
                 Some(other) => whole(format!("it looks like {other}; taut reads {names}")),
@@ -93,9 +93,9 @@ mod tests {
             let found = of(text, None).unwrap_err().why;
             assert!(found.starts_with(why), "{text}: {found}");
         }
-        let found = of("<cheddar/>", Some(Source::Mast)).unwrap_err().why;
+        let found = of("<cheddar/>", Some(SourceFormat::Mast)).unwrap_err().why;
         assert_eq!(found, "it looks like Cheddar, not MAST: `--from cheddar`, or no `--from`");
-        assert_eq!(of("\u{feff}<cheddar/>", None), Ok(Source::Cheddar));
-        assert_eq!(of("<x/>", Some(Source::Mast)), Ok(Source::Mast));
+        assert_eq!(of("\u{feff}<cheddar/>", None), Ok(SourceFormat::Cheddar));
+        assert_eq!(of("<x/>", Some(SourceFormat::Mast)), Ok(SourceFormat::Mast));
     }
 }

@@ -34,11 +34,11 @@ use std::fmt;
 use taut_model::{Model, TaskSet};
 use taut_time::Duration;
 
-pub use place::Position;
+pub use place::TextPosition;
 
 /// A language of task sets that [`import()`] reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum SourceFormat {
     /// Cheddar, XML version 3.
     Cheddar,
     /// SchedCAT, XML.
@@ -51,7 +51,7 @@ pub enum Source {
     RtDroid,
 }
 
-impl Source {
+impl SourceFormat {
     /// All languages, with their names.
     pub const ALL: [(&'static str, Self); 5] = [
         ("cheddar", Self::Cheddar),
@@ -96,9 +96,9 @@ impl Source {
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The language; `None` guesses it.
-    pub source: Option<Source>,
+    pub source: Option<SourceFormat>,
     /// How long a time of 1 is, for a language without units; `None` takes the unit that a comment written by
-    /// [`export()`] gives, or else [`Source::unit`].
+    /// [`export()`] gives, or else [`SourceFormat::unit`].
     pub unit: Option<Duration>,
     /// The application's name, if the source has none; the import makes it well formed.
     pub name: String,
@@ -148,7 +148,7 @@ pub struct Exported {
     /// The text.
     pub text: String,
     /// What could not be carried over as it is, by its path in the manifest.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<ConversionLoss>,
 }
 
 /// Writes the task set of a model, with the cores and priorities of its plan, in another tool's language.
@@ -175,18 +175,18 @@ pub fn export_with(model: &Model, set: &TaskSet, options: &ExportOptions) -> Exp
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     /// The language of the source.
-    pub source: Source,
+    pub source: SourceFormat,
     /// The text of a `taut.toml`.
     pub manifest: String,
     /// What could not be carried over as it is, by place.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<ConversionLoss>,
 }
 
 /// Something that could not be carried over, or not as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct ConversionLoss {
     /// Its place in the source; `None` if it has none.
-    pub at: Option<Position>,
+    pub at: Option<TextPosition>,
     /// In an export: its path in the manifest, such as `tasks.servo.jitter`. If that key is not in the manifest, a
     /// prefix of the path is.
     pub place: Option<String>,
@@ -194,7 +194,7 @@ pub struct Lost {
     pub what: String,
 }
 
-impl fmt::Display for Lost {
+impl fmt::Display for ConversionLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.at, &self.place) {
             (Some(at), _) => write!(f, "{at}: {}", self.what),
@@ -208,7 +208,7 @@ impl fmt::Display for Lost {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
     /// Where; `None` if it concerns the text as a whole.
-    pub at: Option<Position>,
+    pub at: Option<TextPosition>,
     /// Why: one line, lower case, no full stop.
     pub why: String,
 }
@@ -238,11 +238,11 @@ pub fn import(text: &str, options: &Options) -> Result<Imported, Unreadable> {
         (None, None) => (source.unit(), false),
     };
     let mut sketch = match source {
-        Source::Cheddar => from::cheddar::read(text, unit)?,
-        Source::Amalthea => from::amalthea::read(text)?,
-        Source::RtDroid => from::rtdroid::read(text)?,
-        Source::Mast => from::mast::read(text, unit)?,
-        Source::SchedCat => from::schedcat::read(text, unit)?,
+        SourceFormat::Cheddar => from::cheddar::read(text, unit)?,
+        SourceFormat::Amalthea => from::amalthea::read(text)?,
+        SourceFormat::RtDroid => from::rtdroid::read(text)?,
+        SourceFormat::Mast => from::mast::read(text, unit)?,
+        SourceFormat::SchedCat => from::schedcat::read(text, unit)?,
     };
     if sketch.name.is_empty() {
         sketch.name.clone_from(&options.name);
@@ -259,16 +259,17 @@ pub fn import(text: &str, options: &Options) -> Result<Imported, Unreadable> {
 }
 
 /// Merges entries that say the same into one, at the place of the first of them; they are sorted by place.
-fn merge(lost: &mut Vec<Lost>) {
-    let mut places = BTreeMap::<String, Vec<Position>>::new();
-    for Lost { at, what, .. } in &*lost {
+fn merge(lost: &mut Vec<ConversionLoss>) {
+    let mut places = BTreeMap::<String, Vec<TextPosition>>::new();
+    for ConversionLoss { at, what, .. } in &*lost {
         places.entry(what.clone()).or_default().extend(at);
     }
     places.values_mut().for_each(Vec::dedup);
-    let first = |lost: &Lost| places.get(&lost.what).and_then(|places| places.first()) == lost.at.as_ref();
+    let first =
+        |lost: &ConversionLoss| places.get(&lost.what).and_then(|places| places.first()) == lost.at.as_ref();
     lost.dedup();
     lost.retain(first);
-    for Lost { what, .. } in lost {
+    for ConversionLoss { what, .. } in lost {
         if let Some([_, more @ .., last]) = places.get(what).map(Vec::as_slice) {
             *what = format!("{what}; and {} more like it, up to {last}", more.len() + 1);
         }

@@ -7,14 +7,14 @@ use taut_time::Duration;
 
 /// A place in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Position {
+pub struct TextPosition {
     /// Counted from 1.
     pub line: u32,
     /// In characters, counted from 1.
     pub column: u32,
 }
 
-impl fmt::Display for Position {
+impl fmt::Display for TextPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
     }
@@ -55,11 +55,11 @@ impl<'t> Lines<'t> {
     }
 
     /// The place of a byte; the byte one past the end is allowed.
-    pub(crate) fn at(&self, byte: usize) -> Position {
+    pub(crate) fn at(&self, byte: usize) -> TextPosition {
         let line = self.starts.partition_point(|start| *start <= byte).max(1);
         let column = self.characters_before(byte) - self.characters_before(self.starts[line - 1]) + 1;
         let small = |number| u32::try_from(number).unwrap_or(u32::MAX);
-        Position { line: small(line), column: small(column) }
+        TextPosition { line: small(line), column: small(column) }
     }
 }
 
@@ -87,13 +87,13 @@ mod tests {
     fn lines_and_columns() {
         let lines = Lines::new("ab\näö x\n");
         for (byte, line, column) in [(0, 1, 1), (2, 1, 3), (3, 2, 1), (8, 2, 4), (10, 3, 1), (99, 3, 1)] {
-            assert_eq!(lines.at(byte), Position { line, column }, "{byte}");
+            assert_eq!(lines.at(byte), TextPosition { line, column }, "{byte}");
         }
         let long = "xö".repeat(BLOCK);
         let lines = Lines::new(&long);
         for pairs in [0, 1, 341, 342, BLOCK / 2, BLOCK] {
             let column = u32::try_from(2 * pairs + 1).unwrap();
-            assert_eq!(lines.at(3 * pairs), Position { line: 1, column }, "{pairs}");
+            assert_eq!(lines.at(3 * pairs), TextPosition { line: 1, column }, "{pairs}");
         }
     }
 

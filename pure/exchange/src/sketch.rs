@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use taut_time::Duration;
 
-use crate::{Lost, Position};
+use crate::{ConversionLoss, TextPosition};
 
 /// A task set of another tool, in terms of the manifest.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ pub(crate) struct Sketch {
     pub(crate) chains: Vec<Chain>,
     /// The cost of a switch between tasks.
     pub(crate) context_switch: Duration,
-    pub(crate) lost: Vec<Lost>,
+    pub(crate) lost: Vec<ConversionLoss>,
 }
 
 /// Something with a name in the source and one in the manifest, which is assigned once all names are known.
@@ -51,7 +51,7 @@ pub(crate) struct Service {
 /// A share of a core: a server.
 #[derive(Debug)]
 pub(crate) struct Server {
-    pub(crate) at: Position,
+    pub(crate) at: TextPosition,
     pub(crate) named: Named,
     /// The policy's word in the manifest.
     pub(crate) policy: &'static str,
@@ -66,7 +66,7 @@ pub(crate) struct Server {
 /// An end-to-end deadline of several consecutive tasks.
 #[derive(Debug)]
 pub(crate) struct Chain {
-    pub(crate) at: Position,
+    pub(crate) at: TextPosition,
     pub(crate) named: Named,
     /// Positions of tasks.
     pub(crate) tasks: Vec<usize>,
@@ -77,7 +77,7 @@ pub(crate) struct Chain {
 
 #[derive(Debug)]
 pub(crate) struct Task {
-    pub(crate) at: Position,
+    pub(crate) at: TextPosition,
     pub(crate) named: Named,
     /// Names in the manifest: of the task that stands for an unknown releasing event, and of the queue from that task
     /// to this one.
@@ -132,7 +132,7 @@ pub(crate) enum Segment {
 
 #[derive(Debug)]
 pub(crate) struct Channel {
-    pub(crate) at: Option<Position>,
+    pub(crate) at: Option<TextPosition>,
     pub(crate) named: Named,
     /// Whether every value counts, or only the latest.
     pub(crate) queue: bool,
@@ -152,8 +152,8 @@ impl Named {
 
 impl Sketch {
     /// Reports what could not be carried over.
-    pub(crate) fn lose(&mut self, at: impl Into<Option<Position>>, what: impl Into<String>) {
-        self.lost.push(Lost { at: at.into(), place: None, what: what.into() });
+    pub(crate) fn lose(&mut self, at: impl Into<Option<TextPosition>>, what: impl Into<String>) {
+        self.lost.push(ConversionLoss { at: at.into(), place: None, what: what.into() });
     }
 
     /// The position of a resource; of two with one name, the first.
@@ -172,7 +172,7 @@ impl Sketch {
 
 impl Task {
     /// A periodic task with all times 0, to be filled in.
-    pub(crate) fn new(at: Position, name: &str) -> Self {
+    pub(crate) fn new(at: TextPosition, name: &str) -> Self {
         Self {
             at,
             named: Named::new(name),

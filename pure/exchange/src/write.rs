@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
-use crate::Source;
+use crate::SourceFormat;
 use crate::sketch::{Arrival, Chain, Channel, Named, Segment, Server, Sketch, Task};
 
 const MIB: u64 = 1 << 20;
@@ -14,14 +14,14 @@ const MIB: u64 = 1 << 20;
 const COMMENT: usize = 200;
 
 /// The text of the manifest.
-pub(crate) fn manifest(sketch: &Sketch, source: Source) -> String {
+pub(crate) fn manifest(sketch: &Sketch, source: SourceFormat) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = whole(&mut text, sketch, source);
     text
 }
 
-fn whole(out: &mut String, sketch: &Sketch, source: Source) -> fmt::Result {
+fn whole(out: &mut String, sketch: &Sketch, source: SourceFormat) -> fmt::Result {
     writeln!(out, "manifest = 1\n\n[app]\nname = \"{}\"", sketch.name)?;
     writeln!(out, "description = \"Imported from {}\"", source.title())?;
     platform(out, sketch)?;

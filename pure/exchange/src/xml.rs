@@ -14,7 +14,7 @@ use crate::number::Decimal;
 use crate::place::Lines;
 use crate::sketch::Sketch;
 use crate::unread::Known;
-use crate::{Position, Unreadable};
+use crate::{TextPosition, Unreadable};
 
 /// The name of the first element, if a text looks like XML.
 pub(crate) fn root(text: &str) -> Option<&str> {
@@ -72,7 +72,7 @@ pub(crate) fn parse(text: &str) -> Result<Tree<'_>, Unreadable> {
             }
             _ => why.strip_suffix(&format!(" at {at}")).unwrap_or(&why),
         };
-        Unreadable { at: Some(Position { line: at.row, column: at.col }), why: format!("not XML: {why}") }
+        Unreadable { at: Some(TextPosition { line: at.row, column: at.col }), why: format!("not XML: {why}") }
     })?;
     Ok(Tree { document, read: Read::default() })
 }
@@ -248,11 +248,11 @@ impl<'t> Places<'t> {
         self.unit
     }
 
-    pub(crate) fn at(&self, node: Node<'_, '_>) -> Position {
+    pub(crate) fn at(&self, node: Node<'_, '_>) -> TextPosition {
         self.lines.at(node.node.range().start)
     }
 
-    pub(crate) fn at_byte(&self, byte: usize) -> Position {
+    pub(crate) fn at_byte(&self, byte: usize) -> TextPosition {
         self.lines.at(byte)
     }
 
@@ -280,7 +280,14 @@ impl<'t> Places<'t> {
         self.time(value, self.lines.at(byte), name, up, sketch)
     }
 
-    fn time(&self, text: &str, at: Position, name: &str, up: bool, sketch: &mut Sketch) -> Option<Duration> {
+    fn time(
+        &self,
+        text: &str,
+        at: TextPosition,
+        name: &str,
+        up: bool,
+        sketch: &mut Sketch,
+    ) -> Option<Duration> {
         let time = Decimal::parse(text).and_then(|number| number.of(self.unit, up));
         if time.is_none() {
             sketch.lose(at, format!("`{name}` is `{}`, which is no time from 0 on", shown(text)));
@@ -294,7 +301,7 @@ impl<'t> Places<'t> {
 pub(crate) fn number<N: std::str::FromStr>(
     text: Option<&str>,
     name: &str,
-    at: Position,
+    at: TextPosition,
     sketch: &mut Sketch,
 ) -> Option<N> {
     let text = text?.trim();

@@ -5,18 +5,18 @@
 //! that it writes loads.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
-use taut_exchange::{Options, Source, import};
+use taut_exchange::{Options, SourceFormat, import};
 use taut_model::Severity;
 
-const SAMPLES: [(Source, &str); 8] = [
-    (Source::Cheddar, include_str!("../samples/flight.xmlv3")),
-    (Source::Cheddar, include_str!("../samples/lift.xmlv3")),
-    (Source::SchedCat, include_str!("../samples/two-partitions.xml")),
-    (Source::Amalthea, include_str!("../samples/drive.amxmi")),
-    (Source::Mast, include_str!("../samples/robot.mast")),
-    (Source::Mast, include_str!("../samples/cell.mast")),
-    (Source::Mast, include_str!("../samples/cell-mast.xml")),
-    (Source::RtDroid, include_str!("../samples/listen-manifest.xml")),
+const SAMPLES: [(SourceFormat, &str); 8] = [
+    (SourceFormat::Cheddar, include_str!("../samples/flight.xmlv3")),
+    (SourceFormat::Cheddar, include_str!("../samples/lift.xmlv3")),
+    (SourceFormat::SchedCat, include_str!("../samples/two-partitions.xml")),
+    (SourceFormat::Amalthea, include_str!("../samples/drive.amxmi")),
+    (SourceFormat::Mast, include_str!("../samples/robot.mast")),
+    (SourceFormat::Mast, include_str!("../samples/cell.mast")),
+    (SourceFormat::Mast, include_str!("../samples/cell-mast.xml")),
+    (SourceFormat::RtDroid, include_str!("../samples/listen-manifest.xml")),
 ];
 
 /// What an import reports. If it writes a manifest, that loads.
@@ -66,7 +66,7 @@ fn dressed_otherwise() {
 #[test]
 fn of_another_kind() {
     for (source, text) in SAMPLES {
-        for (name, other) in Source::ALL {
+        for (name, other) in SourceFormat::ALL {
             let result = import(text, &Options { source: Some(other), ..Options::default() });
             match source == other {
                 true => assert!(result.is_ok()),

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use taut_model::{ArrivalPattern, Body, Class, Model, Request, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
-use crate::{ExportOptions, Lost, Target};
+use crate::{ConversionLoss, ExportOptions, Target};
 
 /// How many critical sections of one request are written one by one.
 const SECTIONS_MAX: u32 = 64;
@@ -32,7 +32,7 @@ pub(crate) struct Export<'m> {
     pub(crate) set: &'m TaskSet,
     pub(crate) options: ExportOptions,
     pub(crate) text: String,
-    pub(crate) lost: Vec<Lost>,
+    pub(crate) lost: Vec<ConversionLoss>,
     /// The names of the tasks in the other language.
     names: Vec<String>,
 }
@@ -108,7 +108,7 @@ impl<'m> Export<'m> {
 
     /// Reports what could not be carried over, by its path in the manifest.
     pub(crate) fn lose(&mut self, place: impl Into<String>, what: impl Into<String>) {
-        self.lost.push(Lost { at: None, place: Some(place.into()), what: what.into() });
+        self.lost.push(ConversionLoss { at: None, place: Some(place.into()), what: what.into() });
     }
 
     /// Reports what could not be carried over of a key of a task, or of the server that the task stands for.

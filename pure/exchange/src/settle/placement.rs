@@ -5,7 +5,7 @@
 
 use taut_model::PRIORITY_MAX;
 
-use crate::Position;
+use crate::TextPosition;
 use crate::sketch::{Arrival, Sketch};
 use crate::xml::shown;
 
@@ -64,7 +64,7 @@ pub(super) fn servers(sketch: &mut Sketch) {
 struct Placement {
     task: bool,
     index: usize,
-    at: Position,
+    at: TextPosition,
     name: String,
     core: Option<usize>,
     priority: i64,

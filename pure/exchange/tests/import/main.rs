@@ -9,18 +9,18 @@ mod cheddar;
 mod mast;
 
 use proptest::prelude::*;
-use taut_exchange::{Imported, Options, Source, import};
+use taut_exchange::{Imported, Options, SourceFormat, import};
 use taut_model::{Model, Severity, TaskSet};
 
-const SAMPLES: [(Source, &str); 8] = [
-    (Source::Cheddar, include_str!("../../samples/flight.xmlv3")),
-    (Source::SchedCat, include_str!("../../samples/two-partitions.xml")),
-    (Source::Amalthea, include_str!("../../samples/drive.amxmi")),
-    (Source::Mast, include_str!("../../samples/robot.mast")),
-    (Source::RtDroid, include_str!("../../samples/listen-manifest.xml")),
-    (Source::Mast, include_str!("../../samples/cell.mast")),
-    (Source::Mast, include_str!("../../samples/cell-mast.xml")),
-    (Source::Cheddar, include_str!("../../samples/lift.xmlv3")),
+const SAMPLES: [(SourceFormat, &str); 8] = [
+    (SourceFormat::Cheddar, include_str!("../../samples/flight.xmlv3")),
+    (SourceFormat::SchedCat, include_str!("../../samples/two-partitions.xml")),
+    (SourceFormat::Amalthea, include_str!("../../samples/drive.amxmi")),
+    (SourceFormat::Mast, include_str!("../../samples/robot.mast")),
+    (SourceFormat::RtDroid, include_str!("../../samples/listen-manifest.xml")),
+    (SourceFormat::Mast, include_str!("../../samples/cell.mast")),
+    (SourceFormat::Mast, include_str!("../../samples/cell-mast.xml")),
+    (SourceFormat::Cheddar, include_str!("../../samples/lift.xmlv3")),
 ];
 
 const RELEASED: &str = "a task that another task releases is released a period after its previous release, or later: the runtime \
@@ -67,10 +67,10 @@ fn lost(imported: &Imported) -> Vec<String> {
 #[test]
 fn languages_are_guessed() {
     for (source, text) in SAMPLES {
-        assert_eq!(Source::guess(text), Some(source));
+        assert_eq!(SourceFormat::guess(text), Some(source));
     }
     for text in ["", "<", "<!--", "hello", "<html/>", "{\"tasks\":{}}"] {
-        assert_eq!(Source::guess(text), None, "{text}");
+        assert_eq!(SourceFormat::guess(text), None, "{text}");
         assert!(import(text, &Options::default()).is_err(), "{text}");
     }
 }
@@ -209,7 +209,7 @@ fn renumbered(text: &str, numbers: &[(usize, u64)]) -> String {
     words.concat()
 }
 
-fn sound(text: &str, source: Source) {
+fn sound(text: &str, source: SourceFormat) {
     let options = Options { source: Some(source), ..Options::default() };
     if let Ok(imported) = import(text, &options) {
         taut_planner::task_set(&load(&imported.manifest)).unwrap();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use taut_time::Duration;
 
 use super::{Counts, Reader, identity, named, value_and_unit};
-use crate::Position;
+use crate::TextPosition;
 use crate::number::Decimal;
 use crate::sketch::{Channel, Named};
 use crate::xml::{Node, child, shown};
@@ -36,7 +36,13 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    fn label(&mut self, at: Position, name: &str, bytes: Option<u64>, accesses: &BTreeMap<usize, Counts>) {
+    fn label(
+        &mut self,
+        at: TextPosition,
+        name: &str,
+        bytes: Option<u64>,
+        accesses: &BTreeMap<usize, Counts>,
+    ) {
         let writers: Vec<usize> =
             accesses.iter().filter(|(_, (_, writes))| *writes > 0).map(|(task, _)| *task).collect();
         let others = |writer: usize| accesses.keys().copied().filter(move |task| *task != writer);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use taut_time::Duration;
 
 use super::Reader;
-use crate::Position;
+use crate::TextPosition;
 use crate::number::Decimal;
 use crate::sketch::{Arrival, Chain, Channel, Named};
 use crate::xml::{Node, child, list, shown, text};
@@ -19,7 +19,7 @@ const IN_A_ROW: usize = 100;
 
 /// A buffer, a blackboard or a message.
 struct Object {
-    at: Position,
+    at: TextPosition,
     name: String,
     bytes: u32,
 }
@@ -108,7 +108,7 @@ impl Reader<'_> {
     }
 
     /// Reports a dependency of a task on a resource, unless a critical section carries it over.
-    fn use_of(&mut self, at: Position, task: &str, resource: &str) {
+    fn use_of(&mut self, at: TextPosition, task: &str, resource: &str) {
         let found = self.by_id.get(task).zip(self.resources.get(resource));
         if !found.is_some_and(|(task, resource)| self.sketch.tasks[*task].uses().contains(resource)) {
             let what = format!(
@@ -168,7 +168,7 @@ impl Reader<'_> {
 
     /// Lets a task release the task that waits for it alone, if both have the same period and arrivals and the waiting
     /// task has no more jitter.
-    fn precedences(&mut self, before: Vec<(Position, usize, usize)>) {
+    fn precedences(&mut self, before: Vec<(TextPosition, usize, usize)>) {
         let mut sources: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         before.iter().for_each(|(_, source, sink)| {
             sources.entry(*sink).or_default().insert(*source);

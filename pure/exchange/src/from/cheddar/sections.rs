@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use taut_time::Duration;
 
 use super::Reader;
-use crate::Position;
+use crate::TextPosition;
 use crate::sketch::{Named, Segment};
 use crate::xml::{Node, child, list, shown, text};
 
@@ -17,7 +17,7 @@ const DEPTH: usize = 16;
 const SPANS: usize = 1_000;
 
 /// A critical section: its first unit of execution, the first one after it, the resource, and its place in the text.
-pub(super) type Span = (u64, u64, usize, Position);
+pub(super) type Span = (u64, u64, usize, TextPosition);
 
 impl Reader<'_> {
     pub(super) fn resource(&mut self, node: Node<'_, '_>, locks: &mut BTreeMap<usize, Vec<Span>>) {

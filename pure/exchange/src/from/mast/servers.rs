@@ -9,7 +9,7 @@ use taut_time::Duration;
 
 use super::text::{Entry, Item, entry, leave_out, list, word};
 use super::{Reader, is, key};
-use crate::Position;
+use crate::TextPosition;
 use crate::number::Decimal;
 use crate::sketch::Server as Budgeted;
 use crate::xml::shown;
@@ -43,7 +43,7 @@ pub(super) enum Budget {
 /// A scheduling server, which runs activities.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
-    pub(super) at: Position,
+    pub(super) at: TextPosition,
     pub(super) name: String,
     pub(super) host: Host,
     pub(super) priority: Option<i64>,

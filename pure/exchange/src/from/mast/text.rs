@@ -8,7 +8,7 @@ use std::cell::Cell;
 use crate::place::Lines;
 use crate::sketch::Sketch;
 use crate::unread::Known;
-use crate::{Position, Unreadable};
+use crate::{TextPosition, Unreadable};
 
 /// How deep lists may nest.
 const DEPTH: usize = 32;
@@ -23,7 +23,7 @@ pub(super) enum Value {
 /// A value, with the key before it if it has one.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    pub(super) at: Position,
+    pub(super) at: TextPosition,
     /// In lower case; empty if there is none.
     pub(super) key: String,
     pub(super) value: Value,
@@ -34,7 +34,7 @@ pub(super) struct Entry {
 /// `Kind ( ... );`
 #[derive(Clone, Debug)]
 pub(super) struct Item {
-    pub(super) at: Position,
+    pub(super) at: TextPosition,
     /// In lower case.
     pub(super) kind: String,
     pub(super) entries: Vec<Entry>,
@@ -88,7 +88,7 @@ impl Item {
 }
 
 impl Entry {
-    pub(super) fn new(at: Position, key: &str, value: Value) -> Self {
+    pub(super) fn new(at: TextPosition, key: &str, value: Value) -> Self {
         Self { at, key: key.to_owned(), value, read: Cell::new(false) }
     }
 
@@ -179,7 +179,7 @@ pub(super) fn items(text: &str) -> Result<Vec<Item>, Unreadable> {
 }
 
 impl Parser<'_> {
-    fn at(&self) -> Position {
+    fn at(&self) -> TextPosition {
         self.lines.at(self.start)
     }
 

@@ -10,7 +10,7 @@ use super::text::{Entry, Item, Value};
 use crate::sketch::Sketch;
 use crate::unread::Known;
 use crate::xml::{Node, Places, elements, parse};
-use crate::{Position, Unreadable};
+use crate::{TextPosition, Unreadable};
 
 /// All items of a text.
 pub(super) fn items(text: &str, sketch: &mut Sketch) -> Result<Vec<Item>, Unreadable> {
@@ -42,11 +42,11 @@ fn kind<'a>(node: Node<'a, '_>, ends: &[&str]) -> &'a str {
 }
 
 impl Reader<'_> {
-    fn at(&self, node: Node<'_, '_>) -> Position {
+    fn at(&self, node: Node<'_, '_>) -> TextPosition {
         self.places.at(node)
     }
 
-    fn word(&self, at: Position, key: &str, text: &str) -> Entry {
+    fn word(&self, at: TextPosition, key: &str, text: &str) -> Entry {
         Entry::new(at, &key.to_ascii_lowercase(), Value::Word(text.trim().to_owned()))
     }
 
@@ -55,7 +55,7 @@ impl Reader<'_> {
     }
 
     /// Names separated by spaces.
-    fn names(&self, at: Position, key: &str, text: &str) -> Entry {
+    fn names(&self, at: TextPosition, key: &str, text: &str) -> Entry {
         let names = text.split_whitespace().map(|name| self.word(at, "", name)).collect();
         Entry::new(at, &key.to_ascii_lowercase(), Value::List(names))
     }
