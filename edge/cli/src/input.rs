@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use taut_manifest::{Diagnostic, LoadedManifest, SourceText};
 use taut_model::{Fault, Model, Severity};
-use taut_plan::{Input, LockError, Overrides, Plan, digest};
+use taut_plan::{Input, Overrides, Plan, PlanTextError, digest};
 use taut_planner::Planned;
 
 use crate::arguments::{Manifest, Screen};
@@ -88,7 +88,7 @@ impl Files {
         // Requests in the lock still hold, even if somebody edited the lock; everything else is decided anew.
         let lock = self.lock_text().and_then(|text| match Plan::from_lock(&text) {
             Ok(plan) => Some(plan),
-            Err(LockError::Edited(plan)) => Some(*plan),
+            Err(PlanTextError::Edited(plan)) => Some(*plan),
             Err(_) => None,
         });
         let overrides =

@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use taut_model::codes;
-use taut_plan::{Aim, DecisionPlan, LockError, Overrides};
+use taut_plan::{Aim, DecisionPlan, Overrides, PlanTextError};
 
 use crate::arguments::{Minimise, Plan, Screen};
 use crate::input::Files;
@@ -86,7 +86,7 @@ impl Stale {
                     None => (stale, "is out of date"),
                 };
                 let changes = match error {
-                    LockError::Edited(old) => old.differences(new),
+                    PlanTextError::Edited(old) => old.differences(new),
                     other => vec![other.to_string()],
                 };
                 Self { code, state, changes }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use taut_plan::{LockError, NotExecuted, ValidPlan, digest};
+use taut_plan::{NotExecuted, PlanTextError, ValidPlan, digest};
 
 /// A plan that may be booted: valid, up to date and proven.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub enum LoadError {
     /// A file cannot be read.
     Read(PathBuf, std::io::Error),
     /// The lock is not a plan of this version, was changed, or is not valid.
-    Lock(PathBuf, LockError),
+    Lock(PathBuf, PlanTextError),
     /// A text from which the plan was made has changed since.
     Stale {
         /// The lock.
@@ -83,9 +83,9 @@ impl Loaded {
     /// changed, is not valid or not proven; or if it asks for something that this version does not execute.
     pub fn from_file(lock: &Path) -> Result<Self, LoadError> {
         let read = |path: &Path| read(path).map_err(|e| LoadError::Read(path.to_owned(), e));
-        let damaged = |e: LockError| LoadError::Lock(lock.to_owned(), e);
+        let damaged = |e: PlanTextError| LoadError::Lock(lock.to_owned(), e);
         let text = String::from_utf8(read(lock)?)
-            .map_err(|e| damaged(LockError::Malformed(e.utf8_error().to_string())))?;
+            .map_err(|e| damaged(PlanTextError::Malformed(e.utf8_error().to_string())))?;
         let plan = ValidPlan::from_lock(&text).map_err(damaged)?;
         for input in &plan.inputs {
             let path = lock.parent().unwrap_or(Path::new("")).join(&input.path);
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn each_refusal_says_which_file_and_why() {
         let lock = || PathBuf::from("some/taut.lock");
-        let edited = LockError::Version(7);
+        let edited = PlanTextError::Version(7);
         let what = || NotExecuted { what: "a thing".to_owned(), help: "leave it out".to_owned() };
         let said = [
             LoadError::Read(lock(), std::io::Error::other("no such thing")),

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ptr::NonNull;
 
-use taut_plan::{ChannelPlan, Place, Plan, Region, ValidPlan};
+use taut_plan::{ChannelPlan, MemoryMap, Plan, Region, ValidPlan};
 use taut_scope::Scope;
 use taut_segment::{Entry, Owner, Role};
 use taut_share::Memory;
@@ -80,7 +80,7 @@ impl Maps {
     /// over it while the result lives. Regions of other scopes and channels have no byte in common with it (V1 of a
     /// valid plan).
     pub unsafe fn scope(&self, region: Region, of: &str) -> Result<Scope<'_>, MapError> {
-        let (base, size) = self.locate(Place::Process, region, of)?;
+        let (base, size) = self.locate(MemoryMap::Process, region, of)?;
         // SAFETY:
         // - `locate` checked that the region lies inside the map, which lives as long as self
         // - no other scope is made over it: the caller's duty; nothing else lies there: V1 of a valid plan
@@ -128,9 +128,9 @@ impl Maps {
         Ok(unsafe { base.add(offset) })
     }
 
-    fn locate(&self, place: Place, region: Region, of: &str) -> Result<(NonNull<u8>, usize), MapError> {
+    fn locate(&self, place: MemoryMap, region: Region, of: &str) -> Result<(NonNull<u8>, usize), MapError> {
         let outside = || MapError::Outside(format!("`{of}`"));
-        if place == Place::Segment {
+        if place == MemoryMap::Segment {
             // The segment's files begin at multiples of a page, and so do their maps.
             let aligned = region.offset.is_multiple_of(LINE_BYTES as u64);
             let owner = self.segment.as_ref().filter(|_| aligned).ok_or_else(outside)?;

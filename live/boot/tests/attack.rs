@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use taut_boot::thread::{StartBarrier, ThreadPlacement, place_thread};
 use taut_boot::{Guarantee, Guarantees, LoadError, Loaded, MapError, Maps};
-use taut_plan::{ChannelPlan, Input, LockError, Place, Plan, Region, Size, ValidPlan, digest};
+use taut_plan::{ChannelPlan, Input, MemoryMap, Plan, PlanTextError, Region, Size, ValidPlan, digest};
 use taut_planner::Planned;
 
 const MANIFEST: &str = r#"manifest = 1
@@ -91,12 +91,12 @@ fn no_region_lies_outside_of_its_map() {
         u64::MAX,
     ];
     let (mut given, mut refused) = (0, 0);
-    for place in [Place::Process, Place::Segment] {
+    for place in [MemoryMap::Process, MemoryMap::Segment] {
         for offset in numbers {
             for size in numbers {
                 let channel =
                     ChannelPlan { place, region: Region { offset, size }, ..plan.channels[0].clone() };
-                let fits = place == Place::Process
+                let fits = place == MemoryMap::Process
                     && offset.is_multiple_of(128)
                     && offset.checked_add(size).is_some_and(|end| end <= whole);
                 match maps.place(&channel) {
@@ -157,7 +157,7 @@ fn plans_that_lie_are_refused() {
         ("behind the end", |plan| plan.channels[0].region.offset = 1 << 40),
         ("around the end", |plan| plan.channels[0].region.offset = (1 << 63) - 128),
         ("no bytes", |plan| plan.channels[0].region.size = 0),
-        ("in the segment", |plan| plan.channels[0].place = Place::Segment),
+        ("in the segment", |plan| plan.channels[0].place = MemoryMap::Segment),
     ];
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("taut.toml"), MANIFEST).unwrap();
@@ -168,7 +168,7 @@ fn plans_that_lie_are_refused() {
         // With a digest that fits.
         std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
         let refused = Loaded::from_file(&lock).map(drop);
-        assert!(matches!(refused, Err(LoadError::Lock(_, LockError::Invalid(_)))), "{what}: {refused:?}");
+        assert!(matches!(refused, Err(LoadError::Lock(_, PlanTextError::Invalid(_)))), "{what}: {refused:?}");
         assert!(ValidPlan::new(plan).is_err(), "{what}");
     }
     std::fs::write(&lock, planned().to_lock().unwrap()).unwrap();

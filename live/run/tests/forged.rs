@@ -9,7 +9,7 @@ mod app;
 
 use app::plain::{Quiet, planned};
 use app::{TURN, each};
-use taut_plan::{LockError, Plan};
+use taut_plan::{Plan, PlanTextError};
 use taut_run::{App, Component, Config, Error, Failure, Job, Receiver};
 use taut_time::Duration;
 
@@ -165,7 +165,7 @@ fn forged(text: &str, random: &mut impl FnMut(usize) -> usize) -> Option<String>
     }
     match Plan::from_lock(&text) {
         Ok(plan) => plan.to_lock().ok(),
-        Err(LockError::Edited(plan)) => plan.to_lock().ok(),
+        Err(PlanTextError::Edited(plan)) => plan.to_lock().ok(),
         Err(_) => None,
     }
 }

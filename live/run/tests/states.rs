@@ -18,7 +18,7 @@ use app::each;
 use app::plain::{Quiet, planned};
 use taut_event::file::Run;
 use taut_event::{Counter, Kind};
-use taut_plan::{Mechanism, Place, Plan, Way};
+use taut_plan::{Mechanism, MemoryMap, Plan, Way};
 use taut_run::{App, Attachment, Config, Error, Failure, RECORDING};
 use taut_segment::{Attached, Role};
 use taut_time::Duration;
@@ -272,7 +272,7 @@ fn every_mechanism_runs() {
 fn the_run_follows_the_plan() {
     let (plan, _) = plan("auto");
     let pose = &plan.channels[0];
-    assert_eq!((pose.place, pose.mechanism), (Place::Segment, Mechanism::ImprovedChen));
+    assert_eq!((pose.place, pose.mechanism), (MemoryMap::Segment, Mechanism::ImprovedChen));
     let ways = pose.readers.iter().map(|reader| reader.way.unwrap()).collect::<Vec<_>>();
     assert_eq!(ways, [Way::ByTime, Way::ByTime, Way::LooksOn, Way::LooksOn]);
     assert_eq!(plan.not_executed(), None);

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::{Arrival, ChannelPlan, ClassPlan, Plan, StepPlan, Term};
+use crate::{Arrival, ChannelPlan, ClassPlan, Plan, StepPlan, TermPlan};
 
 /// Rows of (what, detail, time) in aligned columns, then a line, then the sum.
 fn table(rows: &[[String; 3]], sum: &[String; 3]) -> String {
@@ -90,7 +90,7 @@ fn best_effort(plan: &Plan, name: &str) -> String {
     text
 }
 
-fn row(term: &Term) -> [String; 3] {
+fn row(term: &TermPlan) -> [String; 3] {
     let of = term.of.as_deref().unwrap_or("");
     let detail = match (of, term.count) {
         (of, Some(count)) if term.kind != "blocking" => format!("{of}, {count}x"),
@@ -157,8 +157,8 @@ pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
         region.size,
         region.offset,
         match channel.place {
-            crate::Place::Process => "process's",
-            crate::Place::Segment => "segment's",
+            crate::MemoryMap::Process => "process's",
+            crate::MemoryMap::Segment => "segment's",
         }
     );
     Some(text)
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn how_often_is_said_but_of_blocking() {
         let cells = |kind: &str, of: Option<&str>, count| {
-            let term = Term {
+            let term = TermPlan {
                 kind: kind.into(),
                 of: of.map(str::to_owned),
                 count,

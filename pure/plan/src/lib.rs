@@ -28,12 +28,12 @@ mod valid;
 pub use basis::{Basis, OverheadBasis, OverheadPlan, TimeBasis};
 pub use explain::{explain_chain, explain_channel, explain_task};
 pub use inputs::InputChange;
-pub use lock::{LockError, NotExecuted, digest};
+pub use lock::{PlanTextError, PlanTextError, digest};
 pub use overrides::{Overrides, Pin};
 pub use server::ServerPlan;
 pub use shape::{
-    ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, MemoryPlan, OtherPlan,
-    Place, Plan, ReaderPlan, Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan, TaskPlan, Term,
+    ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, MemoryMap, MemoryPlan,
+    OtherPlan, Plan, ReaderPlan, Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan, TaskPlan, TermPlan,
     WriterPlan,
 };
 /// Types of other crates that occur in a plan.

@@ -19,7 +19,7 @@ pub fn digest(bytes: &[u8]) -> String {
 
 /// Why a text is not a plan of this version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LockError {
+pub enum PlanTextError {
     /// It has another format version.
     Version(u32),
     /// It cannot be parsed. Holds the parser's message, with line and column.
@@ -31,7 +31,7 @@ pub enum LockError {
     Invalid(Invalid),
 }
 
-impl LockError {
+impl PlanTextError {
     /// The code under which `taut explain` describes it; none where the text is no plan at all.
     pub fn code(&self) -> Option<&'static str> {
         match self {
@@ -41,7 +41,7 @@ impl LockError {
     }
 }
 
-impl fmt::Display for LockError {
+impl fmt::Display for PlanTextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Version(v) => {
@@ -58,7 +58,7 @@ impl fmt::Display for LockError {
     }
 }
 
-impl std::error::Error for LockError {}
+impl std::error::Error for PlanTextError {}
 
 /// Something that the plan proves and that this version cannot execute.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,10 +171,10 @@ impl Plan {
     /// The text of `taut.lock`, with the digest of its content. The same plan gives the same text.
     ///
     /// # Errors
-    /// [`LockError::Malformed`] if a value cannot be written as TOML.
+    /// [`PlanTextError::Malformed`] if a value cannot be written as TOML.
     #[cfg(feature = "write")]
-    pub fn to_lock(&self) -> Result<String, LockError> {
-        let table = toml::Table::try_from(self).map_err(|e| LockError::Malformed(e.to_string()))?;
+    pub fn to_lock(&self) -> Result<String, PlanTextError> {
+        let table = toml::Table::try_from(self).map_err(|e| PlanTextError::Malformed(e.to_string()))?;
         let body = crate::text::write(&table);
         debug_assert_eq!(body, canonical(&body), "the writer's form is the canonical one");
         Ok(format!("{HEAD}{DIGEST} = \"{}\"\n{body}", digest(body.as_bytes())))
@@ -184,12 +184,12 @@ impl Plan {
     ///
     /// # Errors
     /// Those of [`ValidPlan::from_lock`].
-    pub fn from_lock(text: &str) -> Result<Self, LockError> {
+    pub fn from_lock(text: &str) -> Result<Self, PlanTextError> {
         ValidPlan::from_lock(text).map(ValidPlan::into_plan)
     }
 
     /// Parses a text without its digest, whatever its source. Checks the version of its format alone.
-    fn read(text: &str) -> Result<Self, LockError> {
+    fn read(text: &str) -> Result<Self, PlanTextError> {
         #[derive(serde::Deserialize)]
         struct Version {
             lock: u32,
@@ -201,8 +201,8 @@ impl Plan {
             Err(_) => toml::from_str::<Version>(text).ok().map(|v| v.lock),
         };
         match version {
-            Some(version) if version != Self::FORMAT => Err(LockError::Version(version)),
-            _ => read.map_err(|e| LockError::Malformed(e.to_string())),
+            Some(version) if version != Self::FORMAT => Err(PlanTextError::Version(version)),
+            _ => read.map_err(|e| PlanTextError::Malformed(e.to_string())),
         }
     }
 }
@@ -213,14 +213,14 @@ impl ValidPlan {
     /// changes it on purpose can compute another digest, so the rules of a valid plan are checked as well.
     ///
     /// # Errors
-    /// [`LockError`] if it is of another format, damaged, changed, or invalid.
-    pub fn from_lock(text: &str) -> Result<Self, LockError> {
+    /// [`PlanTextError`] if it is of another format, damaged, changed, or invalid.
+    pub fn from_lock(text: &str) -> Result<Self, PlanTextError> {
         let (rest, claimed) = without_digest(text);
         let plan = Plan::read(&rest)?;
         if claimed.is_none_or(|claimed| claimed != digest(canonical(&rest).as_bytes())) {
-            return Err(LockError::Edited(Box::new(plan)));
+            return Err(PlanTextError::Edited(Box::new(plan)));
         }
-        Self::new(plan).map_err(LockError::Invalid)
+        Self::new(plan).map_err(PlanTextError::Invalid)
     }
 }
 

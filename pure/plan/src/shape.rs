@@ -125,7 +125,7 @@ pub struct Region {
 /// One of the two maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum MemoryMap {
     /// The process's own.
     Process,
     /// The segment that clients map.
@@ -223,7 +223,7 @@ pub enum ClassPlan {
         test: String,
         /// The terms of R, in the order of the equation; they sum to R. Without R, the demand until the deadline,
         /// which sums to more than the deadline.
-        terms: Vec<Term>,
+        terms: Vec<TermPlan>,
         /// What happens on an overrun.
         on_overrun: Overrun,
         /// How long a job may execute before it overruns.
@@ -249,7 +249,7 @@ fn is_zero(priority: &u8) -> bool {
 /// A term of a bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Term {
+pub struct TermPlan {
     /// `own`, `spin`, `blocking`, `remote`, `interference`, `others`, `supply`, `jitter`, `overhead`, `demand`.
     pub kind: String,
     /// The task, resource or other cause of this term, if it has one.
@@ -299,7 +299,7 @@ pub struct ChannelPlan {
     /// What happens to a value that does not fit.
     pub overflow: OverflowPolicy,
     /// Which map holds it.
-    pub place: Place,
+    pub place: MemoryMap,
     /// Where in that map.
     pub region: Region,
     /// Bound on the time from send to receive, if all parties are real-time.

@@ -37,7 +37,7 @@ use taut_policy::{
 use taut_time::Duration;
 
 use crate::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, file_of};
-use crate::{Arrival, ChannelPlan, ClassPlan, CorePlan, Place, Plan, ReaderPlan, Region, TaskPlan};
+use crate::{Arrival, ChannelPlan, ClassPlan, CorePlan, MemoryMap, Plan, ReaderPlan, Region, TaskPlan};
 
 /// A plan that keeps rules V1 to V8.
 ///
@@ -199,8 +199,8 @@ fn regions(plan: &Plan) -> Result<(), Invalid> {
     }
     for channel in &plan.channels {
         let map = match channel.place {
-            Place::Process => &mut process,
-            Place::Segment => &mut segment,
+            MemoryMap::Process => &mut process,
+            MemoryMap::Segment => &mut segment,
         };
         map.push((channel.region, "channel", &channel.name));
     }
@@ -214,7 +214,7 @@ fn regions(plan: &Plan) -> Result<(), Invalid> {
 fn files(plan: &Plan) -> Result<(), Invalid> {
     // The header is in the file of the channels that no client writes.
     let mut files: BTreeMap<File<'_>, (u64, u64, &str)> = BTreeMap::new();
-    for channel in plan.channels.iter().filter(|channel| channel.place == Place::Segment) {
+    for channel in plan.channels.iter().filter(|channel| channel.place == MemoryMap::Segment) {
         let is_read_by_clients = channel.readers.iter().any(|reader| reader.client);
         let triggers = channel.readers.iter().any(|reader| reader.triggered);
         let writer = &channel.writer;
@@ -336,7 +336,7 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
     require!(mechanism.serves(channel.kind, &parties), "{paper} does not serve channel `{name}`");
     let client = all_parties(channel).any(|(_, client)| client);
     require!(
-        (channel.place == Place::Segment) == client,
+        (channel.place == MemoryMap::Segment) == client,
         "channel `{name}` is in the wrong memory map for its parties"
     );
     for reader in &channel.readers {

@@ -5,7 +5,7 @@ use taut_analysis::{Bound, BoundTerm, Verdict, Why};
 use taut_model::{ChannelId, Class, Fault, Model, PartyId, RealTime, Severity};
 use taut_plan::{
     Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, Overrides, Plan, ReaderPlan,
-    Region, ServicePlan, TaskPlan, Term, WriterPlan,
+    Region, ServicePlan, TaskPlan, TermPlan, WriterPlan,
 };
 use taut_time::Duration;
 
@@ -155,7 +155,7 @@ fn tasks(model: &Model, placements: &Placements<'_>, shared: Option<&Shared>, ma
 }
 
 /// What the analysis found about a task: R if it is proven, the test, and the terms of R.
-fn found(model: &Model, placements: &Placements<'_>, at: usize) -> (Option<Duration>, String, Vec<Term>) {
+fn found(model: &Model, placements: &Placements<'_>, at: usize) -> (Option<Duration>, String, Vec<TermPlan>) {
     let placement = &placements.placements[at];
     if let Some(Verdict::Schedulable(bound)) = &placement.in_phase {
         let test = format!("{} (sufficient)", response::TEST_IN_PHASE);
@@ -211,7 +211,7 @@ fn class(
     model: &Model,
     placement: &Placement<'_>,
     task: &RealTime,
-    (response, test, terms): (Option<Duration>, String, Vec<Term>),
+    (response, test, terms): (Option<Duration>, String, Vec<TermPlan>),
     (persistent, release): (Region, Region),
 ) -> ClassPlan {
     let served = task.server.map(|at| format!("that of server `{}`", model.servers()[at].name));
@@ -240,7 +240,12 @@ fn class(
 }
 
 /// The terms of a bound, with names, in the order of the equation.
-fn terms(model: &Model, placements: &Placements<'_>, placement: &Placement<'_>, bound: &Bound) -> Vec<Term> {
+fn terms(
+    model: &Model,
+    placements: &Placements<'_>,
+    placement: &Placement<'_>,
+    bound: &Bound,
+) -> Vec<TermPlan> {
     let members = &placements.cores[placement.core].members;
     let term = |term: &taut_analysis::Term| {
         let task = |local: usize| {
@@ -265,14 +270,14 @@ fn terms(model: &Model, placements: &Placements<'_>, placement: &Placement<'_>, 
             BoundTerm::Jitter => ("jitter", waits::whose(model, placement.task)),
             BoundTerm::Release => ("overhead", Some("release".to_owned())),
         };
-        Term { kind: kind.to_owned(), of, count: term.count, time: term.time }
+        TermPlan { kind: kind.to_owned(), of, count: term.count, time: term.time }
     };
-    let mut terms: Vec<Term> = bound.terms.iter().map(term).collect();
+    let mut terms: Vec<TermPlan> = bound.terms.iter().map(term).collect();
     let switching = placement.task.waits.switching;
     if let Some(own) = terms.iter_mut().find(|term| term.kind == "own" && !switching.is_zero()) {
         own.time = own.time.saturating_sub(switching);
         let of = Some(waits::SWITCHING.to_owned());
-        terms.insert(1, Term { kind: "overhead".to_owned(), of, count: None, time: switching });
+        terms.insert(1, TermPlan { kind: "overhead".to_owned(), of, count: None, time: switching });
     }
     terms
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use taut_analysis::{Overflow, memory};
 use taut_model::{Channel, ChannelId, Class, Fault, Flow, Model, PartyId, Size, codes};
 use taut_plan::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, file_of};
-use taut_plan::{MemoryPlan, Place, Region, ScopePlan};
+use taut_plan::{MemoryMap, MemoryPlan, Region, ScopePlan};
 
 use crate::channels::flow::Realisation;
 use crate::placement::{Placements, dispatch};
@@ -22,7 +22,7 @@ pub(crate) struct Map {
     /// By task: persistent, release; none for a best-effort task.
     pub(crate) tasks: Vec<Option<(ScopePlan, ScopePlan)>>,
     /// By channel.
-    pub(crate) channels: Vec<(Place, Region)>,
+    pub(crate) channels: Vec<(MemoryMap, Region)>,
     pub(crate) process: u64,
     pub(crate) segment: u64,
 }
@@ -80,12 +80,12 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
             }
             PartyId::Task(_) if is_read_by_clients => None,
             PartyId::Task(_) => {
-                map.channels.push((Place::Process, process.take(size)?));
+                map.channels.push((MemoryMap::Process, process.take(size)?));
                 continue;
             }
         };
         files.entry(file).or_default().push(map.channels.len());
-        map.channels.push((Place::Segment, Region { offset: 0, size }));
+        map.channels.push((MemoryMap::Segment, Region { offset: 0, size }));
     }
     map.process = process.0;
     if !files.is_empty() {
@@ -182,7 +182,7 @@ impl Map {
         Self {
             services: model.services().iter().map(|_| (nowhere, Size::ZERO)).collect(),
             tasks: model.tasks().iter().map(|_| Some((nowhere, nowhere))).collect(),
-            channels: model.channels().iter().map(|_| (Place::Process, nowhere)).collect(),
+            channels: model.channels().iter().map(|_| (MemoryMap::Process, nowhere)).collect(),
             process: 0,
             segment: 0,
         }

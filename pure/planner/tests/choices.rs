@@ -9,7 +9,7 @@ use drafts::{Edit, cost, empty, model, periodic, plan, queue, shown, task, time}
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use taut_model::{ArrivalDraft, BestEffort, ClassDraft, ClientDraft, ClientKind, Draft, TaskDraft, codes};
-use taut_plan::{ClassPlan, Place, Plan, Region};
+use taut_plan::{ClassPlan, MemoryMap, Plan, Region};
 use taut_planner::Planned;
 use taut_time::Duration;
 
@@ -135,8 +135,8 @@ fn capacities() {
     assert_snapshot!(planned.plan.channels.iter().map(line).collect::<Vec<_>>().join("\n"));
     // A client is a party of one of them only: this one lies behind the segment's header.
     let places: Vec<_> = planned.plan.channels.iter().map(|c| (c.place, c.region.offset)).collect();
-    assert_eq!(places[3], (Place::Segment, 4096), "a page of its client's own");
-    assert!(places[..3].iter().all(|(place, _)| *place == Place::Process));
+    assert_eq!(places[3], (MemoryMap::Segment, 4096), "a page of its client's own");
+    assert!(places[..3].iter().all(|(place, _)| *place == MemoryMap::Process));
 }
 
 /// A reader that another channel releases looks at a queue only then, which may be never.
@@ -176,8 +176,8 @@ fn check_map(plan: &Plan) {
     }
     for channel in &plan.channels {
         match channel.place {
-            Place::Process => process.push(channel.region),
-            Place::Segment => segment.push(channel.region),
+            MemoryMap::Process => process.push(channel.region),
+            MemoryMap::Segment => segment.push(channel.region),
         }
     }
     for (mut regions, end) in

@@ -7,7 +7,7 @@ mod drafts;
 
 use drafts::{cochlear, cost, model, plan, shown, task, time};
 use insta::assert_snapshot;
-use taut_plan::{ClassPlan, LockError, Plan, explain_chain, explain_channel, explain_task};
+use taut_plan::{ClassPlan, Plan, PlanTextError, explain_chain, explain_channel, explain_task};
 use taut_planner::Planned;
 
 #[test]
@@ -32,7 +32,7 @@ fn the_same_model_gives_the_same_text_and_back() {
 fn a_damaged_lock_is_refused() {
     let text = plan(&cochlear()).plan.to_lock().unwrap();
     let other = text.replacen("lock = 2", "lock = 1", 1);
-    assert_eq!(Plan::from_lock(&other), Err(LockError::Version(1)));
+    assert_eq!(Plan::from_lock(&other), Err(PlanTextError::Version(1)));
     for (from, to) in [
         ("proven = true", ""),
         ("[memory]", "[memory]\nmore = 1"),
@@ -41,7 +41,7 @@ fn a_damaged_lock_is_refused() {
     ] {
         let damaged = text.replacen(from, to, 1);
         assert_ne!(damaged, text);
-        assert!(matches!(Plan::from_lock(&damaged), Err(LockError::Malformed(_))), "{from} -> {to}");
+        assert!(matches!(Plan::from_lock(&damaged), Err(PlanTextError::Malformed(_))), "{from} -> {to}");
     }
 }
 

@@ -14,7 +14,7 @@ use taut_model::{
     ArrivalDraft, BestEffort, ClassDraft, ClientDraft, ClientKind, Draft, Evidence, Mechanism, Overrun,
     SchedulingPolicy, SectionDraft, ServerDraft, ServerPolicy, Shared, TaskDraft, Way, codes,
 };
-use taut_plan::{Aim, ClassPlan, LockError, Overrides, Place, Plan, Region, ValidPlan, digest};
+use taut_plan::{Aim, ClassPlan, MemoryMap, Overrides, Plan, PlanTextError, Region, ValidPlan, digest};
 use taut_planner::Planned;
 use toml::Value;
 
@@ -94,9 +94,9 @@ fn plans() -> Vec<Plan> {
 }
 
 /// What an edited text says, and the same text with a digest that fits.
-fn forged(text: &str) -> Result<(Plan, String), LockError> {
+fn forged(text: &str) -> Result<(Plan, String), PlanTextError> {
     match Plan::from_lock(text) {
-        Err(LockError::Edited(plan)) => {
+        Err(PlanTextError::Edited(plan)) => {
             let again = plan.to_lock().expect("text");
             Ok((*plan, again))
         }
@@ -110,22 +110,22 @@ fn forged(text: &str) -> Result<(Plan, String), LockError> {
 
 /// Checks pair by pair what `unsafe` rests on: any two regions of a map are apart, and all are inside.
 fn assert_disjoint(plan: &Plan) {
-    let mut regions: Vec<(Place, Region)> =
-        plan.services.iter().map(|service| (Place::Process, service.persistent)).collect();
+    let mut regions: Vec<(MemoryMap, Region)> =
+        plan.services.iter().map(|service| (MemoryMap::Process, service.persistent)).collect();
     for task in &plan.tasks {
         if let ClassPlan::RealTime { persistent, release, .. } = &task.class {
-            regions.extend([(Place::Process, *persistent), (Place::Process, *release)]);
+            regions.extend([(MemoryMap::Process, *persistent), (MemoryMap::Process, *release)]);
         }
     }
     regions.extend(plan.channels.iter().map(|channel| (channel.place, channel.region)));
     for (at, (place, one)) in regions.iter().enumerate() {
         let map = match place {
-            Place::Process => plan.memory.process,
-            Place::Segment => plan.memory.segment,
+            MemoryMap::Process => plan.memory.process,
+            MemoryMap::Segment => plan.memory.segment,
         };
         let end = u128::from(one.offset) + u128::from(one.size);
         assert!(end <= u128::from(map.as_bytes()) && one.offset % 128 == 0, "{one:?} in {map}");
-        assert!(*place == Place::Process || one.offset >= 128, "{one:?} in the header");
+        assert!(*place == MemoryMap::Process || one.offset >= 128, "{one:?} in the header");
         for (_, other) in regions[..at].iter().filter(|(elsewhere, _)| elsewhere == place) {
             let apart = end <= u128::from(other.offset)
                 || u128::from(other.offset) + u128::from(other.size) <= u128::from(one.offset);
@@ -133,7 +133,7 @@ fn assert_disjoint(plan: &Plan) {
         }
     }
     // No client has a page of a channel that another party writes.
-    let shared: Vec<_> = plan.channels.iter().filter(|channel| channel.place == Place::Segment).collect();
+    let shared: Vec<_> = plan.channels.iter().filter(|channel| channel.place == MemoryMap::Segment).collect();
     let pages = |region: Region| [region.offset / 4096, (region.offset + region.size - 1) / 4096];
     for (at, one) in shared.iter().enumerate() {
         for other in &shared[..at] {
@@ -235,7 +235,7 @@ fn edited_plans_are_refused_or_harmless() {
             }
             Err(error) => {
                 prop_assert!(!same);
-                prop_assert!(matches!(error, LockError::Invalid(_)), "{error}");
+                prop_assert!(matches!(error, PlanTextError::Invalid(_)), "{error}");
                 REFUSED.set(REFUSED.get() + 1);
             }
         }
@@ -257,7 +257,7 @@ fn rules() {
         let (_, text) = forged(&text).unwrap_or_else(|error| panic!("{from} -> {to}: {error}"));
         let error = ValidPlan::from_lock(&text).expect_err(to);
         assert_eq!(error.code(), Some(codes::LOCK_EDITED.to_string().as_str()));
-        let LockError::Invalid(what) = error else { panic!("{error}") };
+        let PlanTextError::Invalid(what) = error else { panic!("{error}") };
         reported += &format!("{from} -> {to}\n    {what}\n");
     };
     let offset = |which: usize, name: &str, nth: usize| {
@@ -313,7 +313,7 @@ fn an_older_key_of_overrides_is_read() {
     assert_eq!(Plan::from_lock(&with(&older)).as_ref(), Ok(&plan));
     assert!(matches!(Plan::from_lock(&with(body)), Err(LockError::Edited(_))), "another text");
     let edited = with(&older.replacen("\"slack\"", "\"memory\"", 1));
-    assert!(matches!(Plan::from_lock(&edited), Err(LockError::Edited(_))));
+    assert!(matches!(Plan::from_lock(&edited), Err(PlanTextError::Edited(_))));
 }
 
 #[test]
@@ -326,7 +326,7 @@ fn a_plan_that_was_changed_says_so() {
         error.to_string(),
         "taut.lock was changed after `taut plan` wrote it; `taut plan` writes it anew"
     );
-    let LockError::Edited(says) = error else { panic!("{error}") };
+    let PlanTextError::Edited(says) = error else { panic!("{error}") };
     assert_eq!(says.differences(&plan(&cochlear()).plan).len(), 1);
     // Without a digest, or with that of another plan.
     let line = text.lines().find(|line| line.starts_with("digest")).expect("a digest");
@@ -334,7 +334,7 @@ fn a_plan_that_was_changed_says_so() {
     let its = other.lines().find(|line| line.starts_with("digest")).expect("a digest");
     for with in ["", its] {
         let error = Plan::from_lock(&text.replacen(line, with, 1));
-        assert!(matches!(error, Err(LockError::Edited(_))), "{with}: {error:?}");
+        assert!(matches!(error, Err(PlanTextError::Edited(_))), "{with}: {error:?}");
     }
     // Comments, blank lines, spaces at the end of a line and the way lines end may change.
     let remarks =
@@ -380,7 +380,7 @@ fn each_value_of_the_applications_plans() {
                     taken += u32::from(plan != before);
                 }
                 Err(error) => {
-                    assert!(plan != before && matches!(error, LockError::Invalid(_)), "{error}");
+                    assert!(plan != before && matches!(error, PlanTextError::Invalid(_)), "{error}");
                     refused += 1;
                 }
             }

@@ -10,7 +10,7 @@ use drafts::{Edit, empty, payload, periodic, plan, shown, state, task};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use taut_model::{BestEffort, ClassDraft, ClientDraft, ClientKind, Draft, Scalar, TaskDraft, codes};
-use taut_plan::{ChannelPlan, Mechanism, Place, Plan, Way, explain_channel};
+use taut_plan::{ChannelPlan, Mechanism, MemoryMap, Plan, Way, explain_channel};
 use taut_planner::Planned;
 
 /// `writer` every 4 ms, and readers at other rates on two cores.
@@ -79,7 +79,7 @@ fn chosen() {
     // A client looks on; the object is then in the segment.
     let mut draft = readers(&[("fast", "2ms"), ("slow", "400ms")], 4);
     draft.channels[0].to.push("ui".into());
-    assert_eq!(plan(&draft).plan.channels[0].place, Place::Segment);
+    assert_eq!(plan(&draft).plan.channels[0].place, MemoryMap::Segment);
     text += &line(&draft);
     // A writer that is not real-time has no bounds on its times.
     let mut draft = readers(&[("fast", "2ms"), ("slow", "400ms")], 4);

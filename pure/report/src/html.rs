@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use taut_plan::{ChannelPlan, ClassPlan, Input, MemoryPlan, Place, Region, Term};
+use taut_plan::{ChannelPlan, ClassPlan, Input, MemoryMap, MemoryPlan, Region, TermPlan};
 
 use crate::Ending;
 use crate::figures::{ChainFigures, ChannelFigures, ProbeFigures, ResourceFigures, TaskFigures, Values};
@@ -72,7 +72,7 @@ struct Data<'a> {
 struct Task<'a> {
     #[serde(flatten)]
     figures: &'a TaskFigures,
-    terms: &'a [Term],
+    terms: &'a [TermPlan],
     response_curve: Vec<(u64, u64)>,
     jitter_curve: Vec<(u64, u64)>,
     /// Per job: release since the previous one, jitter, response, processor time, in ticks; then 0 in time, 1 the
@@ -89,13 +89,13 @@ struct Channel<'a> {
     kind: taut_model::ChannelKind,
     layout: &'a str,
     reason: &'a str,
-    place: Place,
+    place: MemoryMap,
     bytes: u64,
 }
 
 #[derive(Serialize)]
 struct Stretch<'a> {
-    place: Place,
+    place: MemoryMap,
     name: &'a str,
     what: &'static str,
     offset: u64,
@@ -250,17 +250,17 @@ fn regions(report: &Report) -> Vec<Stretch<'_>> {
         }
     };
     for service in &plan.services {
-        put(Place::Process, &service.name, "service, persistent scope", service.persistent);
+        put(MemoryMap::Process, &service.name, "service, persistent scope", service.persistent);
     }
     for task in &plan.tasks {
         if let ClassPlan::RealTime { persistent, release, .. } = &task.class {
-            put(Place::Process, &task.name, "persistent scope", *persistent);
-            put(Place::Process, &task.name, "release scope", *release);
+            put(MemoryMap::Process, &task.name, "persistent scope", *persistent);
+            put(MemoryMap::Process, &task.name, "release scope", *release);
         }
     }
     for channel in &plan.channels {
         put(channel.place, &channel.name, "channel", channel.region);
     }
-    regions.sort_by_key(|region| (region.place == Place::Segment, region.offset));
+    regions.sort_by_key(|region| (region.place == MemoryMap::Segment, region.offset));
     regions
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use taut_event::file::{Damage, Run};
 use taut_event::{Counter, ObservedPlacement, Stood};
-use taut_plan::{Arrival, ClassPlan, CorePlan, Plan, Term};
+use taut_plan::{Arrival, ClassPlan, CorePlan, Plan, TermPlan};
 use taut_time::Duration;
 
 use crate::Ending;
@@ -47,7 +47,7 @@ impl PlannedTiming {
             return None;
         };
         let (period, periodic) = (arrival.period(), matches!(arrival, Arrival::Periodic { .. }));
-        let release = |term: &&Term| term.kind == "overhead" && term.of.as_deref() == Some("release");
+        let release = |term: &&TermPlan| term.kind == "overhead" && term.of.as_deref() == Some("release");
         Some(Self {
             release_overhead: terms.iter().filter(release).map(|term| term.time.as_ns()).sum(),
             cpu: *cpu,

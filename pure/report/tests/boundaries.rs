@@ -8,7 +8,7 @@ mod recorded;
 use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, plan};
 use taut_event::file::Run;
 use taut_event::{Kind, Record};
-use taut_plan::{ClassPlan, Plan, Term};
+use taut_plan::{ClassPlan, Plan, TermPlan};
 use taut_report::blame::{PROBE_PERIOD_NS, UNSEEN_TIMES};
 use taut_report::{Breach, Cause, Report, Verdict, Warning};
 use taut_time::{Duration, Instant};
@@ -235,8 +235,12 @@ fn responses() {
                 let start = T + 10_000 + ns;
                 let case = Case::new().ran(RECORDING, T, start, T + RECORDING_BOUND + 1, 0);
                 let time = Duration::from_ns(10_000);
-                let release =
-                    Term { kind: "overhead".to_owned(), of: Some("release".to_owned()), count: None, time };
+                let release = TermPlan {
+                    kind: "overhead".to_owned(),
+                    of: Some("release".to_owned()),
+                    count: None,
+                    time,
+                };
                 let with = case.class(RECORDING, |class| {
                     if let ClassPlan::RealTime { terms, .. } = class {
                         terms.push(release.clone());

@@ -15,7 +15,7 @@ use taut_analysis::overheads::Charges;
 use taut_analysis::uni::server::{self, Requests, deferrable, polling, sporadic};
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{Class, Fault, KeyPath, Model, RealTime, ServerPolicy, Task, codes};
-use taut_plan::{ServerPlan, Term};
+use taut_plan::{ServerPlan, TermPlan};
 use taut_time::Duration;
 
 use crate::placement::{Placements, Who};
@@ -78,7 +78,7 @@ pub(crate) struct Found {
     /// R, if it is shown.
     pub(crate) response: Option<Duration>,
     pub(crate) test: String,
-    pub(crate) terms: Vec<Term>,
+    pub(crate) terms: Vec<TermPlan>,
     /// Why R is not shown, and a bound past the deadline; none if R is shown, or if the server itself is not.
     why: Option<(String, Option<Duration>)>,
 }
@@ -127,7 +127,7 @@ pub(crate) fn response(
     let switching = switches.min(time.saturating_sub(own));
     let waits = time.saturating_sub(own).saturating_sub(switching);
     let by = format!("server {}", model.servers()[server].name);
-    let term = |kind: &str, of: Option<&str>, time| Term {
+    let term = |kind: &str, of: Option<&str>, time| TermPlan {
         kind: kind.into(),
         of: of.map(str::to_owned),
         count: None,

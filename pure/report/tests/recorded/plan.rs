@@ -5,8 +5,8 @@ use taut_model::{
     ChannelKind, Evidence, Mechanism, OnMissingPrivilege, OverflowPolicy, Overrun, SchedulingPolicy, Size,
 };
 use taut_plan::{
-    Arrival, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Overrides, Place, Plan,
-    ReaderPlan, Region, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan, digest,
+    Arrival, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryMap, MemoryPlan, Overrides, Plan,
+    ReaderPlan, Region, ServicePlan, StepPlan, TaskPlan, TermPlan, WriterPlan, digest,
 };
 use taut_time::Duration;
 
@@ -18,8 +18,8 @@ fn region(offset: u64, size: u64) -> Region {
     Region { offset, size }
 }
 
-fn term(kind: &str, of: Option<&str>, count: Option<u64>, time: Duration) -> Term {
-    Term { kind: kind.to_owned(), of: of.map(str::to_owned), count, time }
+fn term(kind: &str, of: Option<&str>, count: Option<u64>, time: Duration) -> TermPlan {
+    TermPlan { kind: kind.to_owned(), of: of.map(str::to_owned), count, time }
 }
 
 struct Task {
@@ -30,7 +30,7 @@ struct Task {
     deadline: Duration,
     wcet: Duration,
     response: Duration,
-    terms: Vec<Term>,
+    terms: Vec<TermPlan>,
     persistent: Region,
     release: Region,
 }
@@ -96,7 +96,7 @@ fn channel(channel: Channel) -> ChannelPlan {
         capacity: channel.capacity,
         capacity_reason: None,
         overflow: OverflowPolicy::Reject,
-        place: if outside { Place::Segment } else { Place::Process },
+        place: if outside { MemoryMap::Segment } else { MemoryMap::Process },
         region: channel.region,
         latency: channel.latency,
     }

@@ -5,7 +5,7 @@
 
 use taut_analysis::multi::{Contribution, TaskBound};
 use taut_model::Model;
-use taut_plan::Term;
+use taut_plan::TermPlan;
 use taut_time::Duration;
 
 use super::charge::Charged;
@@ -13,8 +13,8 @@ use super::edf::Due;
 use crate::placement::Placements;
 use crate::response::waits;
 
-pub(crate) fn term(kind: &str, of: Option<&str>, time: Duration) -> Term {
-    Term { kind: kind.to_owned(), of: of.map(str::to_owned), count: None, time }
+pub(crate) fn term(kind: &str, of: Option<&str>, time: Duration) -> TermPlan {
+    TermPlan { kind: kind.to_owned(), of: of.map(str::to_owned), count: None, time }
 }
 
 /// The parts of a bound that other tasks cause.
@@ -51,7 +51,7 @@ pub(crate) fn terms(
     placement: usize,
     bound: &TaskBound,
     charged: &Charged,
-) -> Vec<Term> {
+) -> Vec<TermPlan> {
     let at = &placements.placements[placement];
     let overheads = model.platform().overheads;
     let most = |witness| called(model, placements, witness).map(|who| format!("most by {who}"));
@@ -83,7 +83,7 @@ pub(crate) fn due(
     placement: usize,
     found: &Due,
     charged: &Charged,
-) -> Vec<Term> {
+) -> Vec<TermPlan> {
     let at = &placements.placements[placement];
     let overheads = model.platform().overheads;
     let most = |witness| called(model, placements, witness).map(|who| format!("most by {who}"));

@@ -25,7 +25,7 @@ use edf::Guards;
 pub(crate) use edf::fits;
 use explain::{due, term, terms};
 pub(crate) use layout::Layout;
-use taut_plan::{ResourcePlan, Term};
+use taut_plan::{ResourcePlan, TermPlan};
 
 /// What servers are analysed under.
 const UNDER_EDF: &str = "servers are analysed under fixed priority";
@@ -158,7 +158,7 @@ impl Shared {
         model: &Model,
         placements: &Placements<'_>,
         placement: usize,
-    ) -> (Option<Duration>, String, Vec<Term>) {
+    ) -> (Option<Duration>, String, Vec<TermPlan>) {
         let response = self.response(placements, placement);
         let deadline = placements.placements[placement].task.deadline;
         let demanded = || vec![term("demand", Some("all that is due no later"), deadline)];
