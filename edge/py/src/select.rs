@@ -9,8 +9,8 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use taut_analysis::Overflow;
 use taut_planner::select::{
-    Aim, Alone, Alternative, Buffers, Count, Equations, Judged, Memory, Miss, Object, Offer, Problem,
-    ProblemFault, Selection, best, exhaustive, paper, why,
+    Aim, Alone, Alternative, BufferCount, Buffers, Equations, Judged, Miss, ObjectOffers, Offer, OfferMemory,
+    Problem, ProblemFault, Selection, best, exhaustive, paper, why,
 };
 
 use crate::multi::guard;
@@ -46,10 +46,10 @@ type AlternativeRow = (usize, Option<u64>, &'static str, Option<JudgedRow>, Opti
 
 fn offer((name, word, added, held, fixed, buffers): OfferRow) -> PyResult<Offer> {
     let memory = match buffers {
-        None => Memory::Fixed(fixed),
+        None => OfferMemory::Fixed(fixed),
         Some((each, writer, readers, by_time)) => {
-            let count = if by_time { Count::Lifetime } else { Count::Smallest };
-            Memory::Timed(Buffers { fixed, each, writer, readers, count })
+            let count = if by_time { BufferCount::Lifetime } else { BufferCount::Smallest };
+            OfferMemory::Timed(Buffers { fixed, each, writer, readers, count })
         }
     };
     let mut tasks: Vec<_> = added.iter().map(|(task, _)| *task).collect();
@@ -97,7 +97,7 @@ impl Choice {
         let others = others.iter().map(|word| guard(word)).collect::<PyResult<Vec<_>>>()?;
         let object = |(name, resource, offers): ObjectRow| {
             let offers = offers.into_iter().map(offer).collect::<PyResult<Vec<_>>>()?;
-            Ok(Object { name, resource, offers })
+            Ok(ObjectOffers { name, resource, offers })
         };
         let objects = objects.into_iter().map(object).collect::<PyResult<Vec<_>>>()?;
         let names: Vec<_> = objects.iter().map(|object| object.name.clone()).collect();
@@ -120,8 +120,9 @@ impl Choice {
     /// Judges an offer per object; `None` leaves an object open. Returns `None` if a deadline is not shown to be kept.
     fn judge(&self, py: Python<'_>, selection: Vec<Option<usize>>) -> PyResult<Option<JudgedRow>> {
         let objects = self.0.objects();
-        let known =
-            |(object, offer): (&Object, &Option<usize>)| offer.is_none_or(|at| at < object.offers.len());
+        let known = |(object, offer): (&ObjectOffers, &Option<usize>)| {
+            offer.is_none_or(|at| at < object.offers.len())
+        };
         if selection.len() != objects.len() || !objects.iter().zip(&selection).all(known) {
             return Err(PyIndexError::new_err("one offer per object, by position, or None"));
         }
@@ -216,8 +217,9 @@ impl Choice {
     /// Checks that a selection has one offer per object.
     fn known(&self, selection: &[Option<usize>]) -> PyResult<()> {
         let objects = self.0.objects();
-        let known =
-            |(object, offer): (&Object, &Option<usize>)| offer.is_none_or(|at| at < object.offers.len());
+        let known = |(object, offer): (&ObjectOffers, &Option<usize>)| {
+            offer.is_none_or(|at| at < object.offers.len())
+        };
         if selection.len() == objects.len() && objects.iter().zip(selection).all(known) {
             Ok(())
         } else {

@@ -12,7 +12,7 @@
 
 use taut_analysis::multi::Guard;
 use taut_model::Mechanism;
-use taut_planner::select::{self, Buffers, Count, Memory, Offer, Problem};
+use taut_planner::select::{self, BufferCount, Buffers, Offer, OfferMemory, Problem};
 use taut_time::Duration;
 
 use crate::generator::{Buffered, Generator, Lock};
@@ -46,7 +46,7 @@ impl Generator {
         OFFERED.into_iter().filter(has).collect()
     }
 
-    fn object(&self, at: usize, object: &Object) -> Option<select::Object> {
+    fn object(&self, at: usize, object: &Object) -> Option<select::ObjectOffers> {
         let all = &self.mechanisms;
         let offers = [
             all.msrp.map(|it| lock(Mechanism::Msrp, Guard::Spinning, it, object)),
@@ -55,7 +55,7 @@ impl Generator {
             all.tccp.map(|it| buffered(Mechanism::Tccp, it, object)),
         ];
         let offers = offers.into_iter().flatten().collect::<Option<_>>()?;
-        Some(select::Object { name: format!("r{at}"), resource: at, offers })
+        Some(select::ObjectOffers { name: format!("r{at}"), resource: at, offers })
     }
 }
 
@@ -66,7 +66,7 @@ fn lock(mechanism: Mechanism, guard: Guard, lock: Lock, object: &Object) -> Opti
         guard,
         added: parties.map(|task| (task, Duration::from_ns(lock.time))).collect(),
         held: Duration::from_ns(lock.held),
-        memory: Memory::Fixed(object.bytes.checked_add(lock.bytes)?),
+        memory: OfferMemory::Fixed(object.bytes.checked_add(lock.bytes)?),
     })
 }
 
@@ -79,16 +79,16 @@ fn buffered(mechanism: Mechanism, costs: Buffered, object: &Object) -> Option<Of
     let mut added = vec![(object.writer, write)];
     added.extend(object.readers.iter().map(|reader| (*reader, read)));
     let memory = match mechanism {
-        Mechanism::Tccp => Memory::Timed(Buffers {
+        Mechanism::Tccp => OfferMemory::Timed(Buffers {
             fixed: costs.index,
             each: object.bytes,
             writer: object.writer,
             readers: object.readers.clone(),
-            count: Count::Lifetime,
+            count: BufferCount::Lifetime,
         }),
         _ => {
             let buffers = object.bytes.checked_mul(readers + 2)?;
-            Memory::Fixed(buffers.checked_add(costs.index.checked_mul(readers + 1)?)?)
+            OfferMemory::Fixed(buffers.checked_add(costs.index.checked_mul(readers + 1)?)?)
         }
     };
     Some(Offer { name: label(mechanism), guard: Guard::Absent, added, held: Duration::ZERO, memory })

@@ -4,7 +4,7 @@
 //! Other aims, constraints besides deadlines, and why an object got its offer.
 
 use taut_analysis::multi::Guard;
-use taut_planner::select::{Aim, Alone, Constraint, Equations, Miss, Outcome, best, exhaustive, why};
+use taut_planner::select::{Aim, Alone, Constraint, Equations, Judgement, Miss, best, exhaustive, why};
 use taut_time::Duration;
 
 use crate::system::{Draw, ns, small};
@@ -62,7 +62,7 @@ fn the_best_of_all() {
             assert!(second.is_proven() && second.at_least >= ours.at_least && second.at_least <= next);
             if let Some((other, _)) = second.best {
                 assert_ne!(other[object], selection[object]);
-                assert!(matches!(problem.outcome(&other).unwrap(), Outcome::Kept(_)));
+                assert!(matches!(problem.outcome(&other).unwrap(), Judgement::Kept(_)));
             }
         }
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use taut_analysis::Overflow;
 use taut_analysis::multi::Guard;
 use taut_planner::select::{
-    Alone, Buffers, Count, Equations, Footprint, Memory, Miss, Object, Offer, Problem, ProblemFault, best,
-    exhaustive, why,
+    Alone, BufferCount, Buffers, Equations, Footprint, Miss, ObjectOffers, Offer, OfferMemory, Problem,
+    ProblemFault, best, exhaustive, why,
 };
 use taut_time::Duration;
 
@@ -20,7 +20,7 @@ fn what_is_wrong_with_a_problem() {
     let system = small(&mut Draw(3), 1, 100);
     let set = system.set(|_| 0, |_| true, &[]);
     let with = |resource, offers| {
-        let objects = vec![Object { name: "r".into(), resource, offers }];
+        let objects = vec![ObjectOffers { name: "r".into(), resource, offers }];
         Problem::new(&set, objects, |_| Guard::Spinning, Equations::Sound).map(|_| ())
     };
     let offers = &system.objects[0].offers;
@@ -35,8 +35,8 @@ fn what_is_wrong_with_a_problem() {
     elsewhere.added = vec![(beyond, ns(1))];
     assert_eq!(with(0, vec![elsewhere]), Err(ProblemFault::Object(0)));
     let timed = |writer, readers| {
-        let buffers = Buffers { fixed: 0, each: 1, writer, readers, count: Count::Lifetime };
-        with(0, vec![Offer { memory: Memory::Timed(buffers), ..offers[0].clone() }])
+        let buffers = Buffers { fixed: 0, each: 1, writer, readers, count: BufferCount::Lifetime };
+        with(0, vec![Offer { memory: OfferMemory::Timed(buffers), ..offers[0].clone() }])
     };
     assert_eq!(timed(0, vec![1]), Ok(()));
     assert_eq!(timed(beyond, vec![1]), Err(ProblemFault::Object(0)));
@@ -91,7 +91,7 @@ fn bytes_that_others_count() {
                 guard: Guard::Absent,
                 added: vec![(draw.index(4), ns(draw.pick(0, 4)))],
                 held: Duration::ZERO,
-                memory: Memory::Asked(Arc::new(Short { limit })),
+                memory: OfferMemory::Asked(Arc::new(Short { limit })),
             });
         }
         let mut problem = system.problem(Equations::Sound);

@@ -9,7 +9,7 @@ use taut_analysis::Why;
 use taut_analysis::multi::unsound::mixed_han14;
 use taut_analysis::multi::unsound::mpcp_lnr09_paper::Claims;
 use taut_analysis::multi::{Guard, Status, mixed};
-use taut_planner::select::{Constraint, Equations, Memory, Miss, Offer, Outcome, exhaustive};
+use taut_planner::select::{Constraint, Equations, Judgement, Miss, Offer, OfferMemory, exhaustive};
 use taut_time::Duration;
 
 use crate::recheck;
@@ -63,7 +63,7 @@ fn kept_or_missed() {
                     Ok(responses) => {
                         let judged = judged.expect("it is kept");
                         assert_eq!(judged.responses, responses, "seed {seed}");
-                        assert_eq!(outcome, Outcome::Kept(judged), "seed {seed}");
+                        assert_eq!(outcome, Judgement::Kept(judged), "seed {seed}");
                         kept[which] += 1;
                     }
                     Err(passing) => {
@@ -79,7 +79,7 @@ fn kept_or_missed() {
                             response,
                             deadline: ns(deadline(task)),
                         });
-                        assert_eq!(outcome, Outcome::Missed(miss), "seed {seed}");
+                        assert_eq!(outcome, Judgement::Missed(miss), "seed {seed}");
                         missed[which] += 1;
                         several += u32::from(passing.len() > 1);
                     }
@@ -108,12 +108,12 @@ fn the_first_of_equals_is_named() {
         guard: Guard::Absent,
         added: vec![],
         held: Duration::ZERO,
-        memory: Memory::Fixed(1),
+        memory: OfferMemory::Fixed(1),
     };
     system.rows[1].outside -= 5;
     for equations in [Equations::Sound, Equations::Printed] {
         match system.problem(equations).outcome(&[0]).unwrap() {
-            Outcome::Missed(Miss::Deadline { task, .. }) => assert_eq!(task, 1, "{equations:?}"),
+            Judgement::Missed(Miss::Deadline { task, .. }) => assert_eq!(task, 1, "{equations:?}"),
             other => panic!("{other:?}"),
         }
     }

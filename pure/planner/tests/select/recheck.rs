@@ -7,7 +7,7 @@
 use taut_analysis::multi::{Bounds, Guard, GuardedSet, mixed, mpcp_lnr09_sound, msrp_holistic};
 use taut_analysis::{Overflow, Verdict};
 use taut_model::TaskSet;
-use taut_planner::select::{Buffers, Count, Judged, Memory, Offer};
+use taut_planner::select::{BufferCount, Buffers, Judged, Offer, OfferMemory};
 use taut_sim::{GlobalRule, Rules, RunEnd, Scenario, Simulation};
 
 use crate::system::{System, ns};
@@ -65,9 +65,9 @@ pub(crate) fn charged(system: &System, selection: &[usize]) -> u64 {
 /// Bytes of an offer, counted anew.
 pub(crate) fn bytes(system: &System, offer: &Offer, responses: &[u64]) -> u64 {
     match &offer.memory {
-        Memory::Fixed(bytes) => *bytes,
-        Memory::Timed(buffers) => buffers.fixed + buffers.each * count(system, buffers, responses),
-        Memory::Asked(_) => unreachable!("not drawn"),
+        OfferMemory::Fixed(bytes) => *bytes,
+        OfferMemory::Timed(buffers) => buffers.fixed + buffers.each * count(system, buffers, responses),
+        OfferMemory::Asked(_) => unreachable!("not drawn"),
     }
 }
 
@@ -91,7 +91,7 @@ fn count(system: &System, buffers: &Buffers, responses: &[u64]) -> u64 {
     let by_time = |readers: &[usize]| {
         readers.iter().map(|&reader| 1 + arrivals(writer.0, responses[reader] + writer.1)).max()
     };
-    if buffers.count == Count::Lifetime {
+    if buffers.count == BufferCount::Lifetime {
         return by_time(&buffers.readers).unwrap_or(1);
     }
     // Deadlines are periods or less, so there is one job at a time. Any of the readers may be counted by time.

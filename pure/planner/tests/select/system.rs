@@ -5,7 +5,7 @@
 
 use taut_analysis::multi::Guard;
 use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
-use taut_planner::select::{Buffers, Count, Equations, Memory, Object, Offer, Problem};
+use taut_planner::select::{BufferCount, Buffers, Equations, ObjectOffers, Offer, OfferMemory, Problem};
 use taut_time::Duration;
 
 pub(crate) fn ns(ns: u64) -> Duration {
@@ -48,7 +48,7 @@ pub(crate) struct Row {
 #[derive(Clone, Debug)]
 pub(crate) struct System {
     pub(crate) rows: Vec<Row>,
-    pub(crate) objects: Vec<Object>,
+    pub(crate) objects: Vec<ObjectOffers>,
     /// Bytes that are charged once if any of these objects has a guard.
     pub(crate) charges: Vec<(u64, Vec<usize>)>,
 }
@@ -148,7 +148,7 @@ pub(crate) fn small(draw: &mut Draw, objects: usize, selections: u64) -> System 
             offers.swap_remove(draw.index(offers.len()));
         }
         left /= offers.len() as u64;
-        system.objects.push(Object { name: format!("r{at}"), resource: at, offers });
+        system.objects.push(ObjectOffers { name: format!("r{at}"), resource: at, offers });
     }
     system
 }
@@ -175,16 +175,16 @@ fn offers(draw: &mut Draw, bytes: u64, writer: usize, readers: &[usize]) -> Vec<
     };
     let count = readers.len() as u64;
     let timed = |fixed, count| {
-        Memory::Timed(Buffers { fixed, each: bytes, writer, readers: readers.to_vec(), count })
+        OfferMemory::Timed(Buffers { fixed, each: bytes, writer, readers: readers.to_vec(), count })
     };
     vec![
-        offer("spin", Guard::Spinning, (1, 1), 0, Memory::Fixed(bytes + 4)),
-        offer("suspend", Guard::Suspending, (2, 3), bytes % 3, Memory::Fixed(bytes + 4)),
-        offer("copies", Guard::Absent, (2, 4), 0, Memory::Fixed((count + 2) * bytes + count)),
-        offer("timed", Guard::Absent, (1, 5), 0, timed(1, Count::Smallest)),
-        offer("by time", Guard::Absent, (1, 5), 0, timed(0, Count::Lifetime)),
-        offer("slow", Guard::Absent, (5, 9), 0, Memory::Fixed((count + 2) * bytes)),
-        offer("two", Guard::Absent, (3, 12), 0, Memory::Fixed(2 * bytes)),
+        offer("spin", Guard::Spinning, (1, 1), 0, OfferMemory::Fixed(bytes + 4)),
+        offer("suspend", Guard::Suspending, (2, 3), bytes % 3, OfferMemory::Fixed(bytes + 4)),
+        offer("copies", Guard::Absent, (2, 4), 0, OfferMemory::Fixed((count + 2) * bytes + count)),
+        offer("timed", Guard::Absent, (1, 5), 0, timed(1, BufferCount::Smallest)),
+        offer("by time", Guard::Absent, (1, 5), 0, timed(0, BufferCount::Lifetime)),
+        offer("slow", Guard::Absent, (5, 9), 0, OfferMemory::Fixed((count + 2) * bytes)),
+        offer("two", Guard::Absent, (3, 12), 0, OfferMemory::Fixed(2 * bytes)),
     ]
 }
 
@@ -239,14 +239,14 @@ pub(crate) fn injection(seed: u64, load: u64) -> System {
             memory,
         };
         let buffers =
-            Buffers { fixed: 1, each: bytes, writer, readers: readers.clone(), count: Count::Lifetime };
+            Buffers { fixed: 1, each: bytes, writer, readers: readers.clone(), count: BufferCount::Lifetime };
         let offers = vec![
-            offer("MSRP", Guard::Spinning, 1_000, Memory::Fixed(bytes + 4)),
-            offer("MPCP", Guard::Suspending, 2_500, Memory::Fixed(bytes + 4)),
-            offer("WF-DBP", Guard::Absent, 600, Memory::Fixed((count + 2) * bytes + count + 1)),
-            offer("WF-TCCP", Guard::Absent, 250, Memory::Timed(buffers)),
+            offer("MSRP", Guard::Spinning, 1_000, OfferMemory::Fixed(bytes + 4)),
+            offer("MPCP", Guard::Suspending, 2_500, OfferMemory::Fixed(bytes + 4)),
+            offer("WF-DBP", Guard::Absent, 600, OfferMemory::Fixed((count + 2) * bytes + count + 1)),
+            offer("WF-TCCP", Guard::Absent, 250, OfferMemory::Timed(buffers)),
         ];
-        system.objects.push(Object { name: format!("r{at}"), resource: at, offers });
+        system.objects.push(ObjectOffers { name: format!("r{at}"), resource: at, offers });
     }
     system
 }

@@ -23,7 +23,9 @@ use crate::placement::dispatch;
 use crate::placement::{Placement, Placements, Who};
 use crate::response::bounds::{ResponseBound, ResponseBounds};
 use crate::response::shared::{self, Layout, Shared};
-use crate::selection::select::{Constraint, Equations, Footprint, Memory, Object, Offer, Problem, best};
+use crate::selection::select::{
+    Constraint, Equations, Footprint, ObjectOffers, Offer, OfferMemory, Problem, best,
+};
 
 /// The most judgements of a search: about a second.
 const JUDGEMENTS: u64 = 100_000;
@@ -117,7 +119,7 @@ fn laid_out(
             None => inputs.resource(at)?,
         };
         let (offers, of): (Vec<Offer>, Vec<Stands>) = found.into_iter().unzip();
-        objects.push(Object { name: resource.name.clone(), resource: at, offers });
+        objects.push(ObjectOffers { name: resource.name.clone(), resource: at, offers });
         stands.push(of);
     }
     Ok(Problem::new(&layout.set, objects, |_| Guard::Spinning, Equations::Sound)
@@ -196,7 +198,7 @@ impl OfferInputs<'_> {
         let name = locking.paper_name().to_owned();
         let words = Shared::words(self.placements, at, locking)?;
         let bytes = bytes.checked_add(words).ok_or(Overflow)?;
-        Ok(Offer { name, guard, added, held, memory: Memory::Fixed(bytes) })
+        Ok(Offer { name, guard, added, held, memory: OfferMemory::Fixed(bytes) })
     }
 
     /// The offer of a mechanism without waiting.
@@ -220,11 +222,11 @@ impl OfferInputs<'_> {
         let timed = matches!(mechanism, Mechanism::ImprovedChen | Mechanism::Nbw);
         let footprint = Counted { model: self.model.clone(), id, mechanism, tasks: self.tasks.clone() };
         let memory = match timed {
-            true => Memory::Asked(Arc::new(footprint)),
+            true => OfferMemory::Asked(Arc::new(footprint)),
             // The bytes do not depend on times: pass any.
             false => match footprint.bytes(&vec![Duration::ZERO; self.tasks.len()])? {
-                Some(bytes) => Memory::Fixed(bytes),
-                None => Memory::Asked(Arc::new(footprint)),
+                Some(bytes) => OfferMemory::Fixed(bytes),
+                None => OfferMemory::Asked(Arc::new(footprint)),
             },
         };
         let name = mechanism.paper_name().to_owned();

@@ -8,7 +8,7 @@ use core::cmp::Reverse;
 
 use taut_analysis::Overflow;
 
-use super::best::Progress;
+use super::best::SearchProgress;
 use super::problem::Problem;
 use super::subtree::Search;
 
@@ -21,7 +21,7 @@ pub(super) fn around(
     search: &mut Search<'_>,
     possible: &[u64],
     limit: u64,
-    go_on: &mut dyn FnMut(&Progress) -> bool,
+    go_on: &mut dyn FnMut(&SearchProgress) -> bool,
 ) -> Result<(), Overflow> {
     let near = neighbours(search.problem);
     let at_least = search.at_least();
@@ -43,7 +43,7 @@ pub(super) fn around(
         let mut part = Search::new(&mut *search.problem, bits, search.goal, best);
         part.run(end, &mut |progress| {
             let best = progress.best.map_or(before, |best| best.min(before));
-            stopped = !go_on(&Progress { best: Some(best), at_least, ..*progress });
+            stopped = !go_on(&SearchProgress { best: Some(best), at_least, ..*progress });
             !stopped
         })?;
         search.best = part.best;

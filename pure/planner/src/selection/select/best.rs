@@ -47,7 +47,7 @@ const SHORT: u64 = 20_000;
 
 /// How far a search has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct SearchProgress {
     /// Judgements so far.
     pub judged: u64,
     /// [`Judged::value`] of the best selection so far.
@@ -58,7 +58,7 @@ pub struct Progress {
 
 /// What a search found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct SearchOutcome {
     /// The best selection, if one was found that keeps everything.
     pub best: Option<(Selection, Judged)>,
     /// No selection has a lower [`Judged::value`]; the greatest number if there is no selection at all.
@@ -67,7 +67,7 @@ pub struct Answer {
     pub aim: Aim,
 }
 
-impl Answer {
+impl SearchOutcome {
     /// Whether the best selection is proven to be the best, or it is proven that there is none.
     pub fn is_proven(&self) -> bool {
         self.at_least == self.best.as_ref().map_or(u64::MAX, |(_, judged)| judged.value(self.aim))
@@ -83,8 +83,8 @@ impl Answer {
 pub fn search(
     problem: &mut Problem,
     judgements: u64,
-    go_on: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Answer, Overflow> {
+    go_on: &mut dyn FnMut(&SearchProgress) -> bool,
+) -> Result<SearchOutcome, Overflow> {
     let possible = [problem.undominated(problem.aim)?, problem.undominated(Aim::Memory)?];
     among(problem, possible, [SHORT, judgements], true, go_on)
 }
@@ -98,8 +98,8 @@ pub fn runner_up(
     selection: &[usize],
     object: usize,
     judgements: u64,
-    go_on: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Answer, Overflow> {
+    go_on: &mut dyn FnMut(&SearchProgress) -> bool,
+) -> Result<SearchOutcome, Overflow> {
     let mut possible = [problem.undominated(problem.aim)?, problem.undominated(Aim::Memory)?];
     for possible in &mut possible {
         possible[object] = all(&problem.objects[object]) & !(1 << selection[object]);
@@ -114,11 +114,11 @@ pub(super) fn among(
     [possible, ties]: [Vec<u64>; 2],
     [short, judgements]: [u64; 2],
     start: bool,
-    go_on: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Answer, Overflow> {
+    go_on: &mut dyn FnMut(&SearchProgress) -> bool,
+) -> Result<SearchOutcome, Overflow> {
     let aim = problem.aim;
     if possible.contains(&0) {
-        return Ok(Answer { best: None, at_least: u64::MAX, aim });
+        return Ok(SearchOutcome { best: None, at_least: u64::MAX, aim });
     }
     let limit = problem.judged.saturating_add(judgements);
     let mut best = if start && aim == Aim::Memory { paper::heuristic(problem, 0)? } else { None };
@@ -126,7 +126,7 @@ pub(super) fn among(
         exchange(problem, &possible, aim, found)?;
     }
     let stopped = Cell::new(false);
-    let mut go_on = |progress: &Progress| {
+    let mut go_on = |progress: &SearchProgress| {
         stopped.set(stopped.get() || !go_on(progress));
         !stopped.get()
     };
@@ -151,12 +151,12 @@ pub(super) fn among(
             let goal = Goal { aim: Aim::Memory, within: Some((aim, at_least)) };
             let mut search = Search::new(problem, ties, goal, Some(found.clone()));
             search.run(limit, &mut |progress| {
-                go_on(&Progress { judged: progress.judged, best: Some(at_least), at_least })
+                go_on(&SearchProgress { judged: progress.judged, best: Some(at_least), at_least })
             })?;
             best = search.best;
         } else {
             exchange(problem, &possible, aim, found)?;
         }
     }
-    Ok(Answer { best, at_least, aim })
+    Ok(SearchOutcome { best, at_least, aim })
 }

@@ -10,7 +10,7 @@ use taut_analysis::Overflow;
 use taut_time::Duration;
 
 use super::judge::{all, offers};
-use super::offer::{Memory, Offer};
+use super::offer::{Offer, OfferMemory};
 use super::problem::Problem;
 use taut_model::Aim;
 
@@ -59,11 +59,11 @@ fn is_no_dearer((one, of_one): (&Offer, &Range<u64>), (other, of_other): (&Offer
         return true;
     }
     match (&one.memory, &other.memory) {
-        (Memory::Timed(one), Memory::Timed(other)) => {
+        (OfferMemory::Timed(one), OfferMemory::Timed(other)) => {
             let same = one.writer == other.writer && one.readers == other.readers && one.count == other.count;
             same && one.fixed <= other.fixed && one.each <= other.each
         }
-        (Memory::Asked(one), Memory::Asked(other)) => Arc::ptr_eq(one, other),
+        (OfferMemory::Asked(one), OfferMemory::Asked(other)) => Arc::ptr_eq(one, other),
         _ => false,
     }
 }

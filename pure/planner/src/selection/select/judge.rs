@@ -12,7 +12,7 @@ use taut_analysis::{Overflow, Verdict, Why};
 use taut_time::Duration;
 
 use super::aim::ppm;
-use super::offer::{Count, Memory, Object, Offer};
+use super::offer::{BufferCount, ObjectOffers, Offer, OfferMemory};
 use super::problem::{Equations, Judged, Problem};
 
 /// A requirement that a selection does not keep.
@@ -45,7 +45,7 @@ pub enum Miss {
 
 /// The judgement of a selection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Judgement {
     /// All deadlines and constraints are kept.
     Kept(Judged),
     /// The first requirement that is not kept.
@@ -53,7 +53,7 @@ pub enum Outcome {
 }
 
 /// A bit for each offer of an object.
-pub(super) fn all(object: &Object) -> u64 {
+pub(super) fn all(object: &ObjectOffers) -> u64 {
     u64::MAX >> (64 - object.offers.len())
 }
 
@@ -75,7 +75,8 @@ impl Problem {
     /// # Errors
     /// [`Overflow`] if times or bytes do not fit in 64 bits.
     pub fn judge(&mut self, selection: &[Option<usize>]) -> Result<Option<Judged>, Overflow> {
-        let bits = |(object, offer): (&Object, &Option<usize>)| offer.map_or(all(object), |offer| 1 << offer);
+        let bits =
+            |(object, offer): (&ObjectOffers, &Option<usize>)| offer.map_or(all(object), |offer| 1 << offer);
         let bits: Vec<u64> = self.objects.iter().zip(selection).map(bits).collect();
         if !self.fits(&bits, None)? {
             return Ok(None);
@@ -129,7 +130,7 @@ impl Problem {
     ///
     /// # Errors
     /// [`Overflow`] if times do not fit in 64 bits.
-    pub fn outcome(&mut self, selection: &[usize]) -> Result<Outcome, Overflow> {
+    pub fn outcome(&mut self, selection: &[usize]) -> Result<Judgement, Overflow> {
         let bits: Vec<u64> = selection.iter().map(|offer| 1 << offer).collect();
         self.apply(&bits)?;
         let late = |responses: &mut dyn Iterator<Item = (usize, Duration)>| {
@@ -153,9 +154,10 @@ impl Problem {
                 Verdict::NotShown(Why::Passes(bounds)) => {
                     let tasks = bounds.tasks.iter().enumerate();
                     let passing = tasks.filter(|(_, task)| task.status == Status::Passes);
-                    return late(&mut passing.map(|(at, task)| (at, task.from_arrival))).map(Outcome::Missed);
+                    return late(&mut passing.map(|(at, task)| (at, task.from_arrival)))
+                        .map(Judgement::Missed);
                 }
-                _ => return Ok(Outcome::Missed(Miss::Steps)),
+                _ => return Ok(Judgement::Missed(Miss::Steps)),
             },
             Equations::Printed => match mixed_han14::claims(self.trial.guarded())? {
                 Claims::Unsound(claims) if claims.iter().all(|claim| claim.claimed_to_fit) => {
@@ -163,20 +165,20 @@ impl Problem {
                 }
                 Claims::Unsound(claims) => {
                     let passing = claims.iter().enumerate().filter(|(_, claim)| !claim.claimed_to_fit);
-                    return late(&mut passing.map(|(at, claim)| (at, claim.claimed))).map(Outcome::Missed);
+                    return late(&mut passing.map(|(at, claim)| (at, claim.claimed))).map(Judgement::Missed);
                 }
-                _ => return Ok(Outcome::Missed(Miss::Steps)),
+                _ => return Ok(Judgement::Missed(Miss::Steps)),
             },
         };
         for (at, constraint) in self.constraints.iter().enumerate() {
             let time = constraint.time(&self.responses, self.trial.guarded().guards())?;
             if time.is_none_or(|time| time > constraint.limit) {
-                return Ok(Outcome::Missed(Miss::Constraint { at, time, limit: constraint.limit }));
+                return Ok(Judgement::Missed(Miss::Constraint { at, time, limit: constraint.limit }));
             }
         }
         Ok(match self.weigh(&bits)? {
-            Some(judged) => Outcome::Kept(judged),
-            None => Outcome::Missed(Miss::Memory),
+            Some(judged) => Judgement::Kept(judged),
+            None => Judgement::Missed(Miss::Memory),
         })
     }
 
@@ -250,17 +252,17 @@ impl Problem {
     /// [`Overflow`] if the bytes do not fit in 64 bits.
     pub fn bytes(&self, offer: &Offer, responses: &[Duration]) -> Result<Option<u64>, Overflow> {
         let buffers = match &offer.memory {
-            Memory::Fixed(bytes) => return Ok(Some(*bytes)),
-            Memory::Asked(footprint) => return footprint.bytes(responses),
-            Memory::Timed(buffers) => buffers,
+            OfferMemory::Fixed(bytes) => return Ok(Some(*bytes)),
+            OfferMemory::Asked(footprint) => return footprint.bytes(responses),
+            OfferMemory::Timed(buffers) => buffers,
         };
         let writer = WriterTiming { period: self.periods[buffers.writer], within: responses[buffers.writer] };
         let count = match buffers.count {
-            Count::Lifetime => {
+            BufferCount::Lifetime => {
                 let used: Vec<_> = buffers.readers.iter().map(|reader| responses[*reader]).collect();
                 lifetime::buffers(&used, &writer)?.bound().copied()
             }
-            Count::Smallest => {
+            BufferCount::Smallest => {
                 let reader = |&reader: &usize| smallest::ReaderUse {
                     jobs: reader_instances::ReaderTiming {
                         period: self.periods[reader],

@@ -39,8 +39,8 @@ mod tests;
 mod why;
 
 pub use aim::Constraint;
-pub use judge::{Miss, Outcome};
-pub use offer::{Buffers, Count, Footprint, Memory, Object, Offer};
+pub use judge::{Judgement, Miss};
+pub use offer::{BufferCount, Buffers, Footprint, ObjectOffers, Offer, OfferMemory};
 pub use problem::{Equations, Judged, Problem, ProblemFault, Selection};
 pub use taut_model::Aim;
 pub use why::{Alone, Alternative, why};

@@ -10,7 +10,7 @@ use taut_time::Duration;
 
 /// A shared object and its offers.
 #[derive(Clone, Debug)]
-pub struct Object {
+pub struct ObjectOffers {
     /// Its name.
     pub name: String,
     /// Its resource in the set, whose requests count if an offer has a guard.
@@ -32,12 +32,12 @@ pub struct Offer {
     /// next waiter. It is added to the costs of the object's users as well, once per request.
     pub held: Duration,
     /// The memory that it takes.
-    pub memory: Memory,
+    pub memory: OfferMemory,
 }
 
 /// Bytes of an object.
 #[derive(Clone, Debug)]
-pub enum Memory {
+pub enum OfferMemory {
     /// This many, whatever the timing.
     Fixed(u64),
     /// As many as the response times require.
@@ -68,12 +68,12 @@ pub struct Buffers {
     /// The readers, by position in the set.
     pub readers: Vec<usize>,
     /// How the buffers are counted.
-    pub count: Count,
+    pub count: BufferCount,
 }
 
 /// A count of buffers. A reader uses a value from its arrival to its completion at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Count {
+pub enum BufferCount {
     /// By time alone: [`taut_analysis::wait_free::lifetime`].
     Lifetime,
     /// The least of all: [`taut_analysis::wait_free::smallest`].

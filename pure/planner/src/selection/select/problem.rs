@@ -10,7 +10,7 @@ use taut_time::Duration;
 
 use super::aim::Constraint;
 use super::judge::all;
-use super::offer::{LeastLoad, Memory, Object, Offer};
+use super::offer::{LeastLoad, ObjectOffers, Offer};
 use taut_model::Aim;
 
 /// The equations that judge deadlines.
@@ -29,7 +29,7 @@ pub type Selection = Vec<usize>;
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub(super) trial: Trial,
-    pub(super) objects: Vec<Object>,
+    pub(super) objects: Vec<ObjectOffers>,
     pub(super) equations: Equations,
     pub(super) aim: Aim,
     pub(super) constraints: Vec<Constraint>,
@@ -122,7 +122,7 @@ impl Problem {
     /// A set that the analysis does not apply to, or objects that do not fit it.
     pub fn new(
         set: &TaskSet,
-        objects: Vec<Object>,
+        objects: Vec<ObjectOffers>,
         others: impl Fn(usize) -> Guard,
         equations: Equations,
     ) -> Result<Self, ProblemFault> {
@@ -135,8 +135,8 @@ impl Problem {
             let twice = taken.get_mut(object.resource).is_none_or(|taken| std::mem::replace(taken, true));
             let known = |offer: &Offer| {
                 let timed = match &offer.memory {
-                    Memory::Fixed(_) | Memory::Asked(_) => true,
-                    Memory::Timed(buffers) => {
+                    OfferMemory::Fixed(_) | OfferMemory::Asked(_) => true,
+                    OfferMemory::Timed(buffers) => {
                         buffers.writer < tasks && buffers.readers.iter().all(|reader| *reader < tasks)
                     }
                 };
@@ -163,7 +163,7 @@ impl Problem {
                 same
             });
         }
-        let loads = |object: &Object| {
+        let loads = |object: &ObjectOffers| {
             object.offers.iter().map(|offer| LeastLoad::of(offer, &requests[object.resource])).collect()
         };
         let costs: Vec<u64> = (0..tasks).map(|task| set.cost(task).as_ns()).collect();
@@ -231,7 +231,7 @@ impl Problem {
     }
 
     /// The objects.
-    pub fn objects(&self) -> &[Object] {
+    pub fn objects(&self) -> &[ObjectOffers] {
         &self.objects
     }
 

@@ -9,10 +9,10 @@ use taut_analysis::Overflow;
 use taut_analysis::multi::{Guard, Solution};
 
 use super::aim::ppm;
-use super::best::Progress;
+use super::best::SearchProgress;
 use super::bound::{normal, spread};
 use super::judge::offers;
-use super::offer::{Memory, Object};
+use super::offer::{ObjectOffers, OfferMemory};
 use super::problem::{Judged, Problem, Selection};
 use taut_model::Aim;
 
@@ -57,8 +57,8 @@ impl<'p> Search<'p> {
         goal: Goal,
         best: Option<(Selection, Judged)>,
     ) -> Self {
-        let timed = |(object, bits): (&Object, &u64)| {
-            offers(*bits).any(|offer| !matches!(object.offers[offer].memory, Memory::Fixed(_)))
+        let timed = |(object, bits): (&ObjectOffers, &u64)| {
+            offers(*bits).any(|offer| !matches!(object.offers[offer].memory, OfferMemory::Fixed(_)))
         };
         let timed = problem.objects.iter().zip(&bits).any(timed);
         Self { problem, goal, best, timed, open: vec![Subtree { bits, at_least: 0, solution: None }] }
@@ -82,7 +82,7 @@ impl<'p> Search<'p> {
     pub(super) fn run(
         &mut self,
         limit: u64,
-        go_on: &mut dyn FnMut(&Progress) -> bool,
+        go_on: &mut dyn FnMut(&SearchProgress) -> bool,
     ) -> Result<u64, Overflow> {
         for step in 0u64.. {
             // Mostly the last subtree, whose completions are near; once in `TURN` steps the one with the least bound.
@@ -95,7 +95,7 @@ impl<'p> Search<'p> {
             let subtree = self.open.remove(next);
             let at_least = self.at_least().min(subtree.at_least).min(self.known());
             let best = self.best.as_ref().map(|(_, judged)| judged.value(self.goal.aim));
-            let progress = Progress { judged: self.problem.judged, best, at_least };
+            let progress = SearchProgress { judged: self.problem.judged, best, at_least };
             if progress.judged >= limit || !go_on(&progress) {
                 self.open.push(subtree);
                 break;

@@ -15,12 +15,13 @@ use taut_analysis::multi::Guard;
 use taut_time::Duration;
 
 use super::around::{around, neighbours};
-use super::best::{DEPTH, Progress, among};
+use super::best::{DEPTH, SearchProgress, among};
 use super::exchange::exchange;
 use super::judge::{all, offers};
 use super::subtree::{Goal, Search};
 use super::{
-    Aim, Buffers, Count, Equations, Footprint, Judged, Memory, Offer, Problem, Selection, exhaustive, paper,
+    Aim, BufferCount, Buffers, Equations, Footprint, Judged, Offer, OfferMemory, Problem, Selection,
+    exhaustive, paper,
 };
 use system::{Draw, System, charged, small};
 
@@ -135,7 +136,7 @@ fn neighbours_by_users_in_common() {
     assert_eq!(neighbours(&problem), near);
 }
 
-fn ignore(_: &Progress) -> bool {
+fn ignore(_: &SearchProgress) -> bool {
     true
 }
 
@@ -170,7 +171,7 @@ fn around_a_few_objects_is_the_best() {
 /// A search takes a selection from outside only if it is better than its own best.
 #[test]
 fn a_search_starts_from_what_is_better() {
-    let offers = [30, 10, 20, 20].map(|bytes| offer(Guard::Absent, Memory::Fixed(bytes)));
+    let offers = [30, 10, 20, 20].map(|bytes| offer(Guard::Absent, OfferMemory::Fixed(bytes)));
     let mut problem = with_offers(offers.to_vec());
     let [dear, cheap, start, equal] = [0, 1, 2, 3].map(|offer| {
         let judged = judge(&mut problem, &[offer]).unwrap();
@@ -259,7 +260,7 @@ fn many(seed: u64) -> System {
                 guard: Guard::Absent,
                 added: vec![(users[0], Duration::from_ns(*time))],
                 held: Duration::ZERO,
-                memory: Memory::Fixed(*bytes),
+                memory: OfferMemory::Fixed(*bytes),
             };
         }
         system.objects.push(object);
@@ -336,13 +337,13 @@ fn with_offers(offers: Vec<Offer>) -> Problem {
     system.problem(Equations::Sound)
 }
 
-fn offer(guard: Guard, memory: Memory) -> Offer {
+fn offer(guard: Guard, memory: OfferMemory) -> Offer {
     Offer { name: "it".into(), guard, added: Vec::new(), held: Duration::ZERO, memory }
 }
 
-fn timed(fixed: u64, each: u64, writer: usize, reader: usize, count: Count) -> Offer {
+fn timed(fixed: u64, each: u64, writer: usize, reader: usize, count: BufferCount) -> Offer {
     let buffers = Buffers { fixed, each, writer, readers: vec![reader], count };
-    offer(Guard::Absent, Memory::Timed(buffers))
+    offer(Guard::Absent, OfferMemory::Timed(buffers))
 }
 
 /// As many bytes as the first task's response has ns, available up to a limit.
@@ -359,7 +360,7 @@ impl Footprint for Asked {
 #[test]
 fn what_need_not_be_looked_at() {
     use Guard::{Absent, Spinning, Suspending};
-    let fixed = |guard, bytes| offer(guard, Memory::Fixed(bytes));
+    let fixed = |guard, bytes| offer(guard, OfferMemory::Fixed(bytes));
     let slower = |mut offer: Offer| {
         offer.added = vec![(0, Duration::from_ns(1))];
         offer
@@ -368,7 +369,7 @@ fn what_need_not_be_looked_at() {
         offer.held = Duration::from_ns(1);
         offer
     };
-    let asked = |limit| Memory::Asked(Arc::new(Asked(limit)));
+    let asked = |limit| OfferMemory::Asked(Arc::new(Asked(limit)));
     let [whole, short] = [1_000, 50].map(asked);
     let both = |one: &Offer, other: &Offer, aim| {
         let [forth, back] = [[one, other], [other, one]]
@@ -397,20 +398,20 @@ fn what_need_not_be_looked_at() {
     check(fixed(Spinning, 9), held(fixed(Spinning, 9)), first, first);
     check(fixed(Spinning, 9), held(fixed(Spinning, 8)), neither, first);
     // Two or three buffers, by the response times; offers that count alike are compared by their parts.
-    let by_time = |fixed, each| timed(fixed, each, 0, 1, Count::Lifetime);
+    let by_time = |fixed, each| timed(fixed, each, 0, 1, BufferCount::Lifetime);
     let equal = (0b10, 0b10);
     check(by_time(1, 10), by_time(1, 11), first, equal);
     check(by_time(1, 10), by_time(2, 10), first, equal);
     check(by_time(2, 10), by_time(1, 11), neither, equal);
-    check(by_time(1, 10), timed(1, 11, 2, 1, Count::Lifetime), neither, equal);
-    check(by_time(1, 10), timed(1, 11, 0, 2, Count::Lifetime), neither, equal);
-    check(by_time(1, 10), timed(1, 11, 0, 1, Count::Smallest), neither, equal);
+    check(by_time(1, 10), timed(1, 11, 2, 1, BufferCount::Lifetime), neither, equal);
+    check(by_time(1, 10), timed(1, 11, 0, 2, BufferCount::Lifetime), neither, equal);
+    check(by_time(1, 10), timed(1, 11, 0, 1, BufferCount::Smallest), neither, equal);
     check(by_time(1, 10), by_time(1, 100), first, equal);
     check(by_time(1, 10), fixed(Absent, 31), first, equal);
     check(by_time(1, 10), fixed(Absent, 30), neither, equal);
     // An offer with a `Footprint` is no dearer than itself alone, and an offer that may not be available is no better
     // than another.
-    let of = |memory: &Memory| offer(Absent, memory.clone());
+    let of = |memory: &OfferMemory| offer(Absent, memory.clone());
     check(of(&whole), slower(of(&whole)), first, first);
     check(of(&whole), slower(of(&asked(1_000))), neither, first);
     check(of(&short), slower(fixed(Absent, u64::MAX)), neither, neither);
@@ -456,7 +457,7 @@ fn longer_sections_are_counted_by_requests() {
     system.rows[0].sections = vec![(0, 1, 1), (0, 2, 4)];
     system.rows[1].sections = vec![(0, 1, 1)];
     system.objects.truncate(1);
-    let held = Offer { held: Duration::from_ns(3), ..offer(Guard::Spinning, Memory::Fixed(1)) };
+    let held = Offer { held: Duration::from_ns(3), ..offer(Guard::Spinning, OfferMemory::Fixed(1)) };
     let added = Offer { added: vec![(1, Duration::from_ns(2))], ..held.clone() };
     system.objects[0].offers = vec![held, added];
     let problem = system.problem(Equations::Sound);
@@ -468,7 +469,7 @@ fn longer_sections_are_counted_by_requests() {
 /// A constraint counts in every check of whether everything may be kept.
 #[test]
 fn constraints_count_before_responses_are_asked_for() {
-    let mut problem = with_offers(vec![offer(Guard::Absent, Memory::Fixed(1))]);
+    let mut problem = with_offers(vec![offer(Guard::Absent, OfferMemory::Fixed(1))]);
     assert_eq!((problem.may_fit(&[1], None), problem.fits(&[1], None)), (Ok(true), Ok(true)));
     let at_most = |limit| {
         super::Constraint::new("age", Duration::from_ns(limit), |_, _| Ok(Some(Duration::from_ns(7))))

@@ -6,7 +6,7 @@
 use taut_analysis::Overflow;
 use taut_time::Duration;
 
-use super::judge::{Miss, Outcome};
+use super::judge::{Judgement, Miss};
 use super::problem::{Judged, Problem};
 
 /// An offer of an object, tried in place of the selected one.
@@ -43,15 +43,15 @@ pub fn why(
     selection: &[usize],
     object: usize,
 ) -> Result<Option<Vec<Alternative>>, Overflow> {
-    let Outcome::Kept(selected) = problem.outcome(selection)? else { return Ok(None) };
+    let Judgement::Kept(selected) = problem.outcome(selection)? else { return Ok(None) };
     let mut changed = selection.to_vec();
     let mut alternatives = Vec::new();
     for offer in 0..problem.objects()[object].offers.len() {
         changed[object] = offer;
         let alone = match problem.outcome(&changed)? {
-            Outcome::Kept(judged) if offer == selection[object] => Alone::Selected(judged),
-            Outcome::Kept(judged) => Alone::Kept(judged),
-            Outcome::Missed(miss) => Alone::Missed(miss),
+            Judgement::Kept(judged) if offer == selection[object] => Alone::Selected(judged),
+            Judgement::Kept(judged) => Alone::Kept(judged),
+            Judgement::Missed(miss) => Alone::Missed(miss),
         };
         let responses: &[Duration] = match &alone {
             Alone::Selected(judged) | Alone::Kept(judged) => &judged.responses,
