@@ -18,7 +18,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use taut_manifest::{Diagnostic, SourceText, Span};
 use taut_model::Severity;
-use taut_sweep::{Cell, Kind, NoRow, Row, Shard};
+use taut_sweep::{Cell, CellKind, NoRow, Row, Shard};
 
 use crate::set::Set;
 use crate::table::Table;
@@ -47,11 +47,11 @@ enum Column {
 }
 
 impl Column {
-    fn of(kind: Kind) -> Self {
+    fn of(kind: CellKind) -> Self {
         match kind {
-            Kind::Number => Self::Number(UInt64Builder::new()),
-            Kind::Truth => Self::Truth(BooleanBuilder::new()),
-            Kind::Text => Self::Text(StringDictionaryBuilder::new()),
+            CellKind::Number => Self::Number(UInt64Builder::new()),
+            CellKind::Truth => Self::Truth(BooleanBuilder::new()),
+            CellKind::Text => Self::Text(StringDictionaryBuilder::new()),
         }
     }
 
@@ -75,11 +75,11 @@ impl Column {
     }
 }
 
-fn data_type(kind: Kind) -> DataType {
+fn data_type(kind: CellKind) -> DataType {
     match kind {
-        Kind::Number => DataType::UInt64,
-        Kind::Truth => DataType::Boolean,
-        Kind::Text => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+        CellKind::Number => DataType::UInt64,
+        CellKind::Truth => DataType::Boolean,
+        CellKind::Text => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
     }
 }
 
@@ -174,7 +174,7 @@ impl Generator {
     #[new]
     fn new(py: Python<'_>, name: String, text: String) -> PyResult<Self> {
         free(py, || taut_sweep::Generator::parse(&text))?.map(Self).map_err(|faults| {
-            let diagnostic = |fault: taut_sweep::Fault| Diagnostic {
+            let diagnostic = |fault: taut_sweep::GeneratorFault| Diagnostic {
                 code: fault.code,
                 severity: Severity::Error,
                 message: fault.message,

@@ -8,7 +8,7 @@ use taut_model::Mechanism;
 use taut_planner::select::{Judged, Problem, best, exhaustive, paper};
 use taut_time::Duration;
 
-use crate::method::{Answer, Method};
+use crate::method::{Method, MethodResult};
 use crate::system::System;
 
 impl Method {
@@ -21,12 +21,12 @@ impl Method {
         system: &System,
         problem: &mut Problem,
         offered: &[Mechanism],
-    ) -> Result<Answer, Overflow> {
+    ) -> Result<MethodResult, Overflow> {
         let place = |mechanism| offered.iter().position(|offered| *offered == mechanism);
         let all = |problem: &mut Problem, mechanism| {
-            let Some(place) = place(mechanism) else { return Ok(Answer::default()) };
+            let Some(place) = place(mechanism) else { return Ok(MethodResult::default()) };
             let selection = vec![Some(place); problem.objects().len()];
-            Ok(Answer::of(problem.judge(&selection)?))
+            Ok(MethodResult::of(problem.judge(&selection)?))
         };
         match *self {
             Self::Msrp => all(problem, Mechanism::Msrp),
@@ -35,30 +35,34 @@ impl Method {
             Self::Tccp => all(problem, Mechanism::Tccp),
             Self::Locks => {
                 let locks = place(Mechanism::Msrp).zip(place(Mechanism::Mpcp));
-                locks.map_or(Ok(Answer::default()), |locks| split(system, problem, locks))
+                locks.map_or(Ok(MethodResult::default()), |locks| split(system, problem, locks))
             }
             Self::Heuristic(depth) => {
-                Ok(Answer::of(paper::heuristic(problem, depth)?.map(|(_, judged)| judged)))
+                Ok(MethodResult::of(paper::heuristic(problem, depth)?.map(|(_, judged)| judged)))
             }
             Self::Backtracking(depth) => {
-                Ok(Answer::of(paper::backtracking(problem, depth)?.map(|(_, judged)| judged)))
+                Ok(MethodResult::of(paper::backtracking(problem, depth)?.map(|(_, judged)| judged)))
             }
             Self::Best(judgements) => {
                 let found = best::search(problem, judgements, &mut |_| true)?;
                 let proven = Some(found.is_proven());
                 let at_least = Some(found.at_least).filter(|least| *least < u64::MAX);
-                Ok(Answer { proven, at_least, ..Answer::of(found.best.map(|(_, judged)| judged)) })
+                Ok(MethodResult {
+                    proven,
+                    at_least,
+                    ..MethodResult::of(found.best.map(|(_, judged)| judged))
+                })
             }
-            Self::Exhaustive(most) if problem.objects().len() > most => Ok(Answer::default()),
+            Self::Exhaustive(most) if problem.objects().len() > most => Ok(MethodResult::default()),
             Self::Exhaustive(_) => {
-                let answer = Answer::of(exhaustive::search(problem)?.map(|(_, judged)| judged));
-                Ok(Answer { proven: Some(true), at_least: answer.bytes, ..answer })
+                let answer = MethodResult::of(exhaustive::search(problem)?.map(|(_, judged)| judged));
+                Ok(MethodResult { proven: Some(true), at_least: answer.bytes, ..answer })
             }
         }
     }
 }
 
-impl Answer {
+impl MethodResult {
     fn of(judged: Option<Judged>) -> Self {
         let bytes = judged.map(|judged| judged.bytes);
         Self { schedulable: Some(bytes.is_some()), bytes, proven: None, at_least: None }
@@ -70,7 +74,7 @@ fn split(
     system: &System,
     problem: &mut Problem,
     (spin, suspend): (usize, usize),
-) -> Result<Answer, Overflow> {
+) -> Result<MethodResult, Overflow> {
     let mut lengths = vec![Duration::ZERO; problem.objects().len()];
     for request in (0..system.set.tasks().len()).flat_map(|task| system.set.requests(task)) {
         lengths[request.resource] = lengths[request.resource].max(request.length);
@@ -87,5 +91,5 @@ fn split(
             found = judged;
         }
     }
-    Ok(Answer::of(found))
+    Ok(MethodResult::of(found))
 }

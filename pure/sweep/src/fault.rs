@@ -8,7 +8,7 @@ use taut_model::Code;
 
 /// A fault of a generator file, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct GeneratorFault {
     /// A stable code, from the manifest's codes.
     pub code: Code,
     /// The guilty part: a range of bytes of the text.
@@ -25,7 +25,7 @@ pub struct Fault {
     pub help: Option<String>,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for GeneratorFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}: {}", self.line, self.column, self.code, self.message)?;
         match &self.help {
@@ -35,13 +35,13 @@ impl fmt::Display for Fault {
     }
 }
 
-impl core::error::Error for Fault {}
+impl core::error::Error for GeneratorFault {}
 
 /// The faults found so far.
 #[derive(Debug)]
 pub(crate) struct Faults<'t> {
     text: &'t str,
-    found: Vec<Fault>,
+    found: Vec<GeneratorFault>,
 }
 
 impl<'t> Faults<'t> {
@@ -62,7 +62,7 @@ impl<'t> Faults<'t> {
         let end = self.text.ceil_char_boundary(range.end.min(self.text.len())).max(start);
         let before = &self.text[..start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        self.found.push(Fault {
+        self.found.push(GeneratorFault {
             code,
             range: start..end,
             line: before.matches('\n').count() + 1,
@@ -79,7 +79,7 @@ impl<'t> Faults<'t> {
     }
 
     /// All faults, sorted by place.
-    pub(crate) fn finish(mut self) -> Vec<Fault> {
+    pub(crate) fn finish(mut self) -> Vec<GeneratorFault> {
         self.found.sort_by_key(|fault| (fault.range.start, fault.range.end));
         self.found
     }

@@ -8,7 +8,7 @@ use std::ops::{Range, RangeInclusive};
 use taut_model::codes;
 use taut_planner::select::Equations;
 
-use crate::fault::{Fault, Faults};
+use crate::fault::{Faults, GeneratorFault};
 use crate::generator::{Cut, Generator, Objects, Periods, Point, Scheme, Sections, Tasks};
 use crate::quantity;
 use crate::question::{mechanisms, methods};
@@ -26,7 +26,7 @@ impl Generator {
     ///
     /// # Errors
     /// All faults of the file.
-    pub fn parse(text: &str) -> Result<Self, Vec<Fault>> {
+    pub fn parse(text: &str) -> Result<Self, Vec<GeneratorFault>> {
         let mut faults = Faults::new(text);
         let generator = read::document(text, &mut faults).and_then(|root| whole(root, &mut faults));
         match generator {

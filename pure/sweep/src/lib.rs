@@ -59,9 +59,9 @@ mod row;
 mod summary;
 mod system;
 
-pub use fault::Fault;
+pub use fault::GeneratorFault;
 pub use generator::{Generator, Point};
-pub use method::{Answer, Method, OFFERED};
-pub use row::{Cell, Column, Kind, NoRow, Row, Shard};
+pub use method::{Method, MethodResult, OFFERED};
+pub use row::{Cell, CellKind, Column, NoRow, Row, Shard};
 pub use summary::{Summary, Sums};
-pub use system::{DRAWS_MAX, Object, System};
+pub use system::{DRAWS_MAX, SharedObject, System};

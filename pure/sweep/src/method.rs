@@ -40,7 +40,7 @@ pub enum Method {
 
 /// The result of a method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct MethodResult {
     /// Whether its selection keeps every deadline; `None` if the method was not applied (more objects than it takes).
     pub schedulable: Option<bool>,
     /// Bytes of all objects, if the selection keeps every deadline.

@@ -18,7 +18,7 @@ use taut_time::Duration;
 use crate::generator::{Buffered, Generator, Lock};
 use crate::method::{OFFERED, label};
 use crate::row::NoRow;
-use crate::system::{Object, System};
+use crate::system::{SharedObject, System};
 
 impl Generator {
     /// The problem of choosing a mechanism for each object. An object's offers are those of [`Generator::offered`],
@@ -46,7 +46,7 @@ impl Generator {
         OFFERED.into_iter().filter(has).collect()
     }
 
-    fn object(&self, at: usize, object: &Object) -> Option<select::ObjectOffers> {
+    fn object(&self, at: usize, object: &SharedObject) -> Option<select::ObjectOffers> {
         let all = &self.mechanisms;
         let offers = [
             all.msrp.map(|it| lock(Mechanism::Msrp, Guard::Spinning, it, object)),
@@ -59,7 +59,7 @@ impl Generator {
     }
 }
 
-fn lock(mechanism: Mechanism, guard: Guard, lock: Lock, object: &Object) -> Option<Offer> {
+fn lock(mechanism: Mechanism, guard: Guard, lock: Lock, object: &SharedObject) -> Option<Offer> {
     let parties = [object.writer].into_iter().chain(object.readers.iter().copied());
     Some(Offer {
         name: label(mechanism),
@@ -70,7 +70,7 @@ fn lock(mechanism: Mechanism, guard: Guard, lock: Lock, object: &Object) -> Opti
     })
 }
 
-fn buffered(mechanism: Mechanism, costs: Buffered, object: &Object) -> Option<Offer> {
+fn buffered(mechanism: Mechanism, costs: Buffered, object: &SharedObject) -> Option<Offer> {
     let readers = object.readers.len() as u64;
     let copy = costs.per_byte.checked_mul(object.bytes)?;
     let read = Duration::from_ns(costs.read.checked_add(copy)?);

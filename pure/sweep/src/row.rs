@@ -7,7 +7,7 @@ use std::ops::Range;
 use taut_planner::select::ProblemFault;
 
 use crate::generator::Generator;
-use crate::method::Answer;
+use crate::method::MethodResult;
 
 /// The result for one system. The same file, seed and row give the same result, on any machine and in any order;
 /// no value in it is a measurement.
@@ -26,7 +26,7 @@ pub struct Row {
     /// Sum of the sizes of all objects' values, in bytes.
     pub data_bytes: u64,
     /// The results of the methods, in the generator's order.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<MethodResult>,
 }
 
 /// Why there is no row.
@@ -83,7 +83,7 @@ pub struct Column {
     /// Its name: lower-case letters, digits and `_`.
     pub name: String,
     /// The kind of its cells.
-    pub kind: Kind,
+    pub kind: CellKind,
     /// Whether a cell of it may be empty.
     pub optional: bool,
     /// What it means, with its unit.
@@ -92,7 +92,7 @@ pub struct Column {
 
 /// The kind of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CellKind {
     /// Numbers from 0.
     Number,
     /// True or false.
@@ -104,11 +104,11 @@ pub enum Kind {
 /// A cell: the value of a row in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell<'g> {
-    /// In a column of [`Kind::Number`].
+    /// In a column of [`CellKind::Number`].
     Number(u64),
-    /// In a column of [`Kind::Truth`].
+    /// In a column of [`CellKind::Truth`].
     Truth(bool),
-    /// In a column of [`Kind::Text`].
+    /// In a column of [`CellKind::Text`].
     Text(&'g str),
     /// Empty, in an optional column.
     Nothing,
@@ -144,28 +144,32 @@ impl Generator {
     pub fn columns(&self) -> Vec<Column> {
         let column = |name: &str, kind, about| Column { name: name.into(), kind, optional: false, about };
         let mut columns = vec![
-            column("row", Kind::Number, "which row, from 0"),
-            column("scheme", Kind::Text, "the scheme of sharing"),
-            column("utilisation_permille", Kind::Number, "load of each core without mechanisms, in 1/1000"),
-            column("repetition", Kind::Number, "rows of the same scheme and load before it"),
-            column("tasks", Kind::Number, "tasks of all cores"),
-            column("objects", Kind::Number, "shared objects"),
-            column("data_bytes", Kind::Number, "bytes of a value of each object, together"),
+            column("row", CellKind::Number, "which row, from 0"),
+            column("scheme", CellKind::Text, "the scheme of sharing"),
+            column(
+                "utilisation_permille",
+                CellKind::Number,
+                "load of each core without mechanisms, in 1/1000",
+            ),
+            column("repetition", CellKind::Number, "rows of the same scheme and load before it"),
+            column("tasks", CellKind::Number, "tasks of all cores"),
+            column("objects", CellKind::Number, "shared objects"),
+            column("data_bytes", CellKind::Number, "bytes of a value of each object, together"),
         ];
         for method in &self.methods {
             let mut of_method = |what: &str, kind, about| {
                 let name = format!("{}_{what}", method.name());
                 columns.push(Column { name, kind, optional: true, about });
             };
-            of_method("schedulable", Kind::Truth, "whether every deadline is kept; nothing if not asked");
-            of_method("bytes", Kind::Number, "bytes of all objects, if so");
+            of_method("schedulable", CellKind::Truth, "whether every deadline is kept; nothing if not asked");
+            of_method("bytes", CellKind::Number, "bytes of all objects, if so");
             if method.proves() {
                 of_method(
                     "proven",
-                    Kind::Truth,
+                    CellKind::Truth,
                     "whether that is shown to be the least, or that there is none",
                 );
-                of_method("at_least", Kind::Number, "bytes that no selection is below");
+                of_method("at_least", CellKind::Number, "bytes that no selection is below");
             }
         }
         columns
@@ -183,7 +187,7 @@ impl Generator {
         let mut answers = Vec::with_capacity(self.methods.len());
         for method in &self.methods {
             let (own, others) = rest.split_at_checked(if method.proves() { 4 } else { 2 })?;
-            let mut answer = Answer::default();
+            let mut answer = MethodResult::default();
             for (at, cell) in own.iter().enumerate() {
                 match (at, cell) {
                     (_, Cell::Nothing) => {}

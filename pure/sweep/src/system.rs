@@ -29,12 +29,12 @@ pub struct System {
     /// The tasks, with a resource for each object, in the objects' order.
     pub set: TaskSet,
     /// The shared objects.
-    pub objects: Vec<Object>,
+    pub objects: Vec<SharedObject>,
 }
 
 /// A shared object. Tasks are given as positions in the set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Object {
+pub struct SharedObject {
     /// Size of a value in bytes.
     pub bytes: u64,
     /// The task that writes it.
@@ -102,7 +102,7 @@ impl Generator {
     }
 
     /// Draws the objects: for each writer, the readers and the size.
-    fn shared(&self, scheme: &Scheme, tasks: &[Sketch], draw: &mut Draw) -> Vec<Object> {
+    fn shared(&self, scheme: &Scheme, tasks: &[Sketch], draw: &mut Draw) -> Vec<SharedObject> {
         let mut objects = Vec::new();
         for writer in 0..tasks.len() {
             let mut others: Vec<usize> = (0..tasks.len()).filter(|&other| other != writer).collect();
@@ -112,14 +112,14 @@ impl Generator {
             let bytes = weighted(&scheme.sizes, draw);
             let crosses = readers.iter().any(|&reader| tasks[reader].core != tasks[writer].core);
             if crosses || (self.objects.same_core && !readers.is_empty()) {
-                objects.push(Object { bytes, writer, readers });
+                objects.push(SharedObject { bytes, writer, readers });
             }
         }
         objects
     }
 
     /// Removes random objects until the required number is left; `None` if there are fewer.
-    fn wanted(&self, mut objects: Vec<Object>, draw: &mut Draw) -> Option<Vec<Object>> {
+    fn wanted(&self, mut objects: Vec<SharedObject>, draw: &mut Draw) -> Option<Vec<SharedObject>> {
         let Some(wanted) = self.objects.count else { return Some(objects) };
         while objects.len() > wanted {
             objects.remove(draw.position(objects.len()));
@@ -127,7 +127,7 @@ impl Generator {
         (objects.len() == wanted).then_some(objects)
     }
 
-    fn set(&self, tasks: &[Sketch], objects: &[Object], draw: &mut Draw) -> Option<TaskSet> {
+    fn set(&self, tasks: &[Sketch], objects: &[SharedObject], draw: &mut Draw) -> Option<TaskSet> {
         let mut accessed = vec![Vec::new(); tasks.len()];
         for (at, object) in objects.iter().enumerate() {
             for &task in [object.writer].iter().chain(&object.readers) {

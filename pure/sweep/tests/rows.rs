@@ -5,7 +5,7 @@
 
 use taut_model::Body;
 use taut_planner::select::Equations;
-use taut_sweep::{Cell, Generator, Kind, Method, NoRow, Row, Shard, Summary, System};
+use taut_sweep::{Cell, CellKind, Generator, Method, NoRow, Row, Shard, Summary, System};
 
 const HAN14: &str = include_str!("../../../examples/sweep/han14.toml");
 
@@ -233,9 +233,9 @@ fn columns_and_cells_go_together_and_a_summary_adds_up() {
         assert_eq!(cells.len(), columns.len());
         for (cell, column) in cells.iter().zip(&columns) {
             let fits = match cell {
-                Cell::Number(_) => column.kind == Kind::Number,
-                Cell::Truth(_) => column.kind == Kind::Truth,
-                Cell::Text(_) => column.kind == Kind::Text,
+                Cell::Number(_) => column.kind == CellKind::Number,
+                Cell::Truth(_) => column.kind == CellKind::Truth,
+                Cell::Text(_) => column.kind == CellKind::Text,
                 Cell::Nothing => column.optional,
             };
             assert!(fits, "{column:?}: {cell:?}");

@@ -108,7 +108,7 @@ impl Drawn {
 
     /// Parses the file.
     pub(crate) fn generator(self, long: bool, equations: Equations) -> Result<Generator, String> {
-        let reported = |faults: Vec<taut_sweep::Fault>| {
+        let reported = |faults: Vec<taut_sweep::GeneratorFault>| {
             let faults: Vec<_> = faults.into_iter().map(|fault| fault.message).collect();
             format!("{}: {}", self.name(), faults.join("; "))
         };

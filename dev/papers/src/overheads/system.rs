@@ -85,7 +85,7 @@ impl System {
             cost_ns: drawn.set.cost(at).as_ns() / scale,
         };
         let tasks = drawn.set.tasks().iter().enumerate().map(task).collect();
-        let object = |object: &taut_sweep::Object| Object {
+        let object = |object: &taut_sweep::SharedObject| Object {
             bytes: object.bytes as usize,
             writer: object.writer,
             readers: object.readers.clone(),

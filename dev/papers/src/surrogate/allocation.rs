@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_sweep::Object;
+use taut_sweep::SharedObject;
 
 use super::{Case, draws};
 use crate::draw::Draw;
@@ -24,7 +24,7 @@ pub(crate) fn allocation() -> Case {
     let sizes = draws::sizes(&[20, 30, 40, 50, 60, 80, 100, 150], RESOURCES, SIZES, BYTES, &mut draw);
     let of = |bytes| {
         let (writer, readers) = draws::parties(&tasks, 1, &mut draw);
-        Object { bytes, writer, readers }
+        SharedObject { bytes, writer, readers }
     };
     let objects = sizes.into_iter().map(of).collect();
     let mut case = Case { cores: 2, tasks, objects };

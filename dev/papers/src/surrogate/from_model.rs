@@ -3,7 +3,7 @@
 
 use taut_manifest::{SourceText, load};
 use taut_model::{ChannelKind, PartyId};
-use taut_sweep::Object;
+use taut_sweep::SharedObject;
 use taut_time::Duration;
 
 use super::{Case, Section, Task};
@@ -58,7 +58,7 @@ pub(crate) fn from_manifest(name: &str, text: &str) -> Result<Case, String> {
         if let (Some(writer), Some(bytes)) = (position(&channel.writer), bytes)
             && readers.len() == channel.readers.len()
         {
-            objects.push(Object { bytes, writer, readers });
+            objects.push(SharedObject { bytes, writer, readers });
         }
     }
     let mut case = Case { cores, tasks, objects };

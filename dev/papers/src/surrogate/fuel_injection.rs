@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_sweep::Object;
+use taut_sweep::SharedObject;
 
 use super::search::{Goal, approach};
 use super::{Case, draws};
@@ -26,7 +26,7 @@ pub(crate) fn fuel_injection() -> Case {
     let of = |bytes| {
         let count = draw.pick(1, 4) as usize;
         let (writer, readers) = draws::parties(&tasks, count, &mut draw);
-        Object { bytes, writer, readers }
+        SharedObject { bytes, writer, readers }
     };
     let objects = sizes.into_iter().map(of).collect();
     let mut case = Case { cores: 2, tasks, objects };

@@ -18,7 +18,7 @@ mod manifest;
 pub(crate) mod search;
 
 use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetFault, SetTask, TaskSet};
-use taut_sweep::{Object, System};
+use taut_sweep::{SharedObject, System};
 use taut_time::Duration;
 
 pub(crate) use allocation::allocation;
@@ -30,7 +30,7 @@ pub(crate) use fuel_injection::{PRINTED, fuel_injection};
 pub(crate) struct Case {
     pub(crate) cores: usize,
     pub(crate) tasks: Vec<Task>,
-    pub(crate) objects: Vec<Object>,
+    pub(crate) objects: Vec<SharedObject>,
 }
 
 /// A task of a case.

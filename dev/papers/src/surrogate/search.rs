@@ -9,7 +9,7 @@
 use taut_analysis::wait_free::lifetime;
 use taut_analysis::wait_free::writes_during_read::WriterTiming;
 use taut_planner::select::Equations;
-use taut_sweep::Object;
+use taut_sweep::SharedObject;
 use taut_time::Duration;
 
 use super::fuel_injection::SIZES;
@@ -62,7 +62,7 @@ pub(super) fn approach(case: &mut Case, goal: &Goal, draw: &mut Draw) {
 }
 
 impl Search<'_> {
-    fn bytes(&self, object: &Object) -> Bytes {
+    fn bytes(&self, object: &SharedObject) -> Bytes {
         let tccp = |responses: &[Duration]| {
             let writer = WriterTiming {
                 period: self.case.tasks[object.writer].period,

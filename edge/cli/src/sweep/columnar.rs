@@ -15,7 +15,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::record::Field;
 use parquet::schema::parser::parse_message_type;
-use taut_sweep::{Cell, Generator, Kind, Row};
+use taut_sweep::{Cell, CellKind, Generator, Row};
 
 use crate::outcome::Failure;
 use crate::sweep::partial::Origin;
@@ -30,9 +30,9 @@ fn schema(generator: &Generator) -> String {
     let columns = generator.columns().into_iter().map(|column| {
         let need = if column.optional { "OPTIONAL" } else { "REQUIRED" };
         let kind = match column.kind {
-            Kind::Number => ["INT64", "(INTEGER(64,false))"],
-            Kind::Truth => ["BOOLEAN", ""],
-            Kind::Text => ["BYTE_ARRAY", "(STRING)"],
+            CellKind::Number => ["INT64", "(INTEGER(64,false))"],
+            CellKind::Truth => ["BOOLEAN", ""],
+            CellKind::Text => ["BYTE_ARRAY", "(STRING)"],
         };
         format!("{need} {} {} {};", kind[0], column.name, kind[1])
     });
@@ -100,18 +100,18 @@ fn write_group(
         let there: Vec<i16> = cells().map(|cell| i16::from(cell != Cell::Nothing)).collect();
         let there = column.optional.then_some(&there[..]);
         match column.kind {
-            Kind::Number => {
+            CellKind::Number => {
                 let number =
                     |cell| if let Cell::Number(number) = cell { Some(number.cast_signed()) } else { None };
                 let values: Vec<i64> = cells().filter_map(number).collect();
                 writer.typed::<Int64Type>().write_batch(&values, there, None)?;
             }
-            Kind::Truth => {
+            CellKind::Truth => {
                 let truth = |cell| if let Cell::Truth(truth) = cell { Some(truth) } else { None };
                 let values: Vec<bool> = cells().filter_map(truth).collect();
                 writer.typed::<BoolType>().write_batch(&values, there, None)?;
             }
-            Kind::Text => {
+            CellKind::Text => {
                 let text =
                     |cell| if let Cell::Text(text) = cell { Some(ByteArray::from(text)) } else { None };
                 let values: Vec<ByteArray> = cells().filter_map(text).collect();

@@ -179,9 +179,9 @@ fn make(
 }
 
 /// Shows the faults of a generator file on stderr.
-fn show(path: &Path, text: String, faults: Vec<taut_sweep::Fault>, screen: &Screen) {
+fn show(path: &Path, text: String, faults: Vec<taut_sweep::GeneratorFault>, screen: &Screen) {
     let source = SourceText { name: path.display().to_string(), text };
-    let diagnostic = |fault: taut_sweep::Fault| Diagnostic {
+    let diagnostic = |fault: taut_sweep::GeneratorFault| Diagnostic {
         code: fault.code,
         severity: Severity::Error,
         message: fault.message,
