@@ -8,19 +8,19 @@ use taut_event::{SafeStateOutcome, Stood};
 use taut_plan::Plan;
 
 use crate::observations::{AtRest, Observations};
-use crate::verdict::{Breach, Place, Unrest, Warning};
+use crate::verdict::{Breach, JobLocation, Unrest, Warning};
 use crate::wording;
 
 /// A job that was running when the application was ended without waiting for it.
 pub(crate) fn stood(plan: &Plan, stood: &Stood) -> Breach {
     let task = plan.tasks.get(usize::from(stood.task)).map_or("?", |task| &task.name).to_owned();
-    let Place { in_call, offset, resource, held } = place(plan, stood);
+    let JobLocation { in_call, offset, resource, held } = place(plan, stood);
     Breach::Stood { task, job: stood.job, in_call, offset, resource, held }
 }
 
 /// The place where the job stood.
-pub(crate) fn place(plan: &Plan, &Stood { at, resource, .. }: &Stood) -> Place {
-    Place {
+pub(crate) fn place(plan: &Plan, &Stood { at, resource, .. }: &Stood) -> JobLocation {
+    JobLocation {
         in_call: at.map(|at| at.in_call),
         offset: at.and_then(|at| at.offset),
         resource: resource.map(|(number, _)| resource_name(plan, number).to_owned()),
@@ -30,7 +30,7 @@ pub(crate) fn place(plan: &Plan, &Stood { at, resource, .. }: &Stood) -> Place {
 
 /// The place where the job stood, in words.
 pub(crate) fn stood_text(plan: &Plan, stood: &Stood) -> String {
-    let Place { in_call, offset, resource, held } = place(plan, stood);
+    let JobLocation { in_call, offset, resource, held } = place(plan, stood);
     wording::stood(in_call, offset, resource.as_deref(), held)
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// A distribution of values in ns. Percentiles come from a histogram with three significant digits and are rounded
 /// up; the largest value is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Spread {
+pub struct Distribution {
     /// The number of values.
     pub count: u64,
     /// Half of them are at most this.
@@ -20,7 +20,7 @@ pub struct Spread {
     pub max_ns: u64,
 }
 
-/// Collects values for a [`Spread`] and for a curve.
+/// Collects values for a [`Distribution`] and for a curve.
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     histogram: Histogram<u64>,
@@ -43,9 +43,9 @@ impl Values {
     }
 
     /// `None` without values.
-    pub(crate) fn spread(&self) -> Option<Spread> {
+    pub(crate) fn spread(&self) -> Option<Distribution> {
         let at = |share| self.histogram.value_at_quantile(share).min(self.max);
-        (!self.histogram.is_empty()).then(|| Spread {
+        (!self.histogram.is_empty()).then(|| Distribution {
             count: self.histogram.len(),
             p50_ns: at(0.5),
             p99_ns: at(0.99),
@@ -117,11 +117,11 @@ pub struct TaskFigures {
     /// Jobs that used more processor time than their WCET, beyond what stalls explain.
     pub beyond_wcet: u64,
     /// Response time: completion - release.
-    pub response: Option<Spread>,
+    pub response: Option<Distribution>,
     /// Release jitter: start - release.
-    pub jitter: Option<Spread>,
+    pub jitter: Option<Distribution>,
     /// Processor time of a job.
-    pub execution: Option<Spread>,
+    pub execution: Option<Distribution>,
     /// Counts after release 0; none if the run has no end, or nothing was counted.
     pub counts: Option<Counts>,
     /// Its records that were lost.
@@ -181,7 +181,7 @@ pub struct ChannelFigures {
     /// Values rejected or lost.
     pub dropped: u64,
     /// The time from send to receive.
-    pub latency: Option<Spread>,
+    pub latency: Option<Distribution>,
     /// The bound on that time.
     pub bound_ns: Option<u64>,
     /// Values beyond the bound, or lost against the proof, that the machine accounts for.
@@ -200,7 +200,7 @@ pub struct ChainFigures {
     /// Its name.
     pub name: String,
     /// Age of the data at its end.
-    pub age: Option<Spread>,
+    pub age: Option<Distribution>,
     /// The proven bound on the age.
     pub bound_ns: Option<u64>,
     /// The limit in the manifest.
@@ -224,7 +224,7 @@ pub struct ChainFigures {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReactionFigures {
     /// By such output: the longest time since an event that it is the first to reflect.
-    pub seen: Option<Spread>,
+    pub seen: Option<Distribution>,
     /// The proven bound on that time.
     pub bound_ns: Option<u64>,
     /// The limit in the manifest.
@@ -262,9 +262,9 @@ pub struct ResourceFigures {
     /// Requests that were not granted at once.
     pub waited: u64,
     /// The time from each request to its grant, for granted requests; 0 if granted at once.
-    pub wait: Option<Spread>,
+    pub wait: Option<Distribution>,
     /// The time from the grant to the release.
-    pub held: Option<Spread>,
+    pub held: Option<Distribution>,
 }
 
 /// What the platform probe of a core observed.

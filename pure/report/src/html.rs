@@ -17,7 +17,7 @@ use crate::figures::{ChainFigures, ChannelFigures, ProbeFigures, ResourceFigures
 use crate::jobs::Job;
 use crate::report::{About, Lateness, Report};
 use crate::schedule::slices;
-use crate::verdict::Verdict;
+use crate::verdict::RunVerdict;
 use crate::wording::{breach_text, warning_text};
 
 const PAGE: &str = include_str!("html/report.html");
@@ -118,7 +118,7 @@ pub(crate) fn write(report: &Report, about: &About<'_>) -> String {
 fn data<'a>(report: &'a Report, about: &About<'a>) -> Data<'a> {
     let plan = &report.plan;
     let breaches = match &report.verdict {
-        Verdict::Broken(breaches) => breaches.as_slice(),
+        RunVerdict::Broken(breaches) => breaches.as_slice(),
         _ => &[],
     };
     let until = schedule_end(report);

@@ -9,7 +9,7 @@ use crate::figures::{
     ChainFigures, ChannelFigures, CoreFigures, ProbeFigures, ResourceFigures, ServiceChange, TaskFigures,
 };
 use crate::report::Report;
-use crate::verdict::{Breach, Verdict, Warning};
+use crate::verdict::{Breach, RunVerdict, Warning};
 
 /// Changes when a field changes its meaning or is removed; a new field does not change it.
 const SCHEMA_VERSION: u32 = 1;
@@ -70,9 +70,9 @@ struct Document<'a> {
 
 pub(crate) fn write(report: &Report) -> String {
     let (late_machine, breaches) = match &report.verdict {
-        Verdict::Kept => (0, [].as_slice()),
-        Verdict::KeptButMachine(late) => (*late, [].as_slice()),
-        Verdict::Broken(breaches) => (report.late_machine(), breaches.as_slice()),
+        RunVerdict::Kept => (0, [].as_slice()),
+        RunVerdict::KeptButMachine(late) => (*late, [].as_slice()),
+        RunVerdict::Broken(breaches) => (report.late_machine(), breaches.as_slice()),
     };
     let task = |task: u32| report.plan.tasks.get(task as usize).map(|task| task.name.as_str());
     let (ending, signal, ended_by, exit_code) = match report.ending {

@@ -23,7 +23,7 @@ use crate::observations::{Moved, Observations, STOPPED, StateChange};
 use crate::outside::Outside;
 use crate::pauses::Pauses;
 use crate::report::{Lateness, Report};
-use crate::verdict::{Breach, Cause, Ended, MAIN, Verdict, Warning};
+use crate::verdict::{Breach, Cause, Ended, MAIN, RunVerdict, Warning};
 use crate::waits::{Awaited, Waits};
 
 /// The plan's timing of a real-time task.
@@ -643,11 +643,11 @@ impl<'a> Judge<'a> {
     }
 
     /// The verdict; moves the breaches into it.
-    fn verdict(&mut self) -> Verdict {
+    fn verdict(&mut self) -> RunVerdict {
         match (self.breaches.is_empty(), self.machine) {
-            (true, 0) => Verdict::Kept,
-            (true, late) => Verdict::KeptButMachine(late),
-            (false, _) => Verdict::Broken(std::mem::take(&mut self.breaches)),
+            (true, 0) => RunVerdict::Kept,
+            (true, late) => RunVerdict::KeptButMachine(late),
+            (false, _) => RunVerdict::Broken(std::mem::take(&mut self.breaches)),
         }
     }
 

@@ -45,10 +45,10 @@ mod waits;
 mod wording;
 
 pub use figures::{
-    ChainFigures, ChannelFigures, CoreFigures, Counts, ProbeFigures, ReactionFigures, ResourceFigures,
-    ServiceChange, Spread, StepFigures, TaskFigures,
+    ChainFigures, ChannelFigures, CoreFigures, Counts, Distribution, ProbeFigures, ReactionFigures,
+    ResourceFigures, ServiceChange, StepFigures, TaskFigures,
 };
 pub use report::{About, Report};
 pub use simulated::{Focus, Simulated, Window};
 pub use taut_event::Ending;
-pub use verdict::{Breach, Cause, Ended, Place, Unrest, Verdict, Warning};
+pub use verdict::{Breach, Cause, Ended, JobLocation, RunVerdict, Unrest, Warning};

@@ -11,13 +11,13 @@ use crate::figures::{
 use crate::jobs::Job;
 use crate::notes::Notes;
 use crate::observations::ValueEnd;
-use crate::verdict::{Verdict, Warning};
+use crate::verdict::{RunVerdict, Warning};
 
 /// A plan and a recorded run of it.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub(crate) plan: Plan,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: RunVerdict,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) tasks: Vec<TaskFigures>,
     pub(crate) channels: Vec<ChannelFigures>,
@@ -70,7 +70,7 @@ pub struct About<'a> {
 
 impl Report {
     /// Whether the run kept every bound that the plan proves.
-    pub fn verdict(&self) -> &Verdict {
+    pub fn verdict(&self) -> &RunVerdict {
         &self.verdict
     }
 

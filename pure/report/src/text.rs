@@ -4,10 +4,10 @@
 use taut_time::shown::{micros, time as span};
 
 use crate::Ending;
-use crate::figures::{CoreFigures, Spread};
+use crate::figures::{CoreFigures, Distribution};
 use crate::report::Report;
 use crate::table::{Table, number, word};
-use crate::verdict::Verdict;
+use crate::verdict::RunVerdict;
 use crate::wording::{breach_text, plural, warning_text};
 
 const GREEN: &str = "32";
@@ -114,13 +114,13 @@ impl Page {
         };
         let jobs: u64 = report.tasks.iter().map(|task| task.completions).sum();
         let (style, mark, claim) = match &report.verdict {
-            Verdict::Kept => (GREEN, "✔ kept", format!("every bound held{since}")),
-            Verdict::KeptButMachine(late) => (
+            RunVerdict::Kept => (GREEN, "✔ kept", format!("every bound held{since}")),
+            RunVerdict::KeptButMachine(late) => (
                 YELLOW,
                 "✔ kept, but for the machine",
                 format!("{late} late{since}{}, each explained by a stall", beyond_deadline(report)),
             ),
-            Verdict::Broken(breaches) => {
+            RunVerdict::Broken(breaches) => {
                 (RED, "✘ broken", plural(breaches.len() as u64, "breach", "breaches"))
             }
         };
@@ -128,7 +128,7 @@ impl Page {
         let app = self.paint(BOLD, &report.plan.app);
         self.line(&format!("{mark}  {app}"));
         self.line(&format!("  {claim}; {} in {seconds}", plural(jobs, "job", "jobs")));
-        if let Verdict::Broken(breaches) = &report.verdict {
+        if let RunVerdict::Broken(breaches) = &report.verdict {
             for breach in breaches.iter().take(BREACHES_SHOWN) {
                 self.item(RED, "✘", &breach_text(breach));
             }
@@ -180,7 +180,7 @@ impl Page {
         let mut tails = Vec::new();
         for task in &report.tasks {
             let Some(cpu) = task.cpu else { continue };
-            let of = |spread: Option<Spread>, get: fn(Spread) -> u64| micros(spread.map(get));
+            let of = |spread: Option<Distribution>, get: fn(Distribution) -> u64| micros(spread.map(get));
             table.row(vec![
                 task.name.clone(),
                 cpu.to_string(),
@@ -262,7 +262,7 @@ impl Page {
         );
         let mut tails = Vec::new();
         for channel in &report.channels {
-            let of = |get: fn(Spread) -> u64| micros(channel.latency.map(get));
+            let of = |get: fn(Distribution) -> u64| micros(channel.latency.map(get));
             table.row(vec![
                 channel.name.clone(),
                 format!("{} → {}", channel.writer, channel.readers.join(", ")),
@@ -295,7 +295,7 @@ impl Page {
         let mut table = Table::new(columns.into_iter().chain(more).collect(), "max / bound", 26);
         let mut tails = Vec::new();
         for chain in &report.chains {
-            let of = |get: fn(Spread) -> u64| micros(chain.age.map(get));
+            let of = |get: fn(Distribution) -> u64| micros(chain.age.map(get));
             table.row(vec![
                 chain.name.clone(),
                 chain.age.map_or(0, |age| age.count).to_string(),
@@ -325,7 +325,7 @@ impl Page {
         for (chain, reaction) in
             report.chains.iter().filter_map(|chain| Some((chain, chain.reaction.as_ref()?)))
         {
-            let of = |get: fn(Spread) -> u64| micros(reaction.seen.map(get));
+            let of = |get: fn(Distribution) -> u64| micros(reaction.seen.map(get));
             table.row(vec![
                 chain.name.clone(),
                 reaction.seen.map_or(0, |seen| seen.count).to_string(),

@@ -14,7 +14,7 @@ use crate::observations::ValueEnd;
 use crate::report::{Lateness, Report};
 use crate::schedule::slices;
 use crate::simulated::Simulated;
-use crate::verdict::Verdict;
+use crate::verdict::RunVerdict;
 use crate::wording::breach_text;
 
 /// All tracks of a run.
@@ -197,8 +197,8 @@ const BREACHES_SHOWN: usize = 24;
 fn verdict(report: &Report) -> Vec<Note> {
     let at = report.begin.saturating_add(report.duration);
     let breaches = match report.verdict() {
-        Verdict::Broken(breaches) => breaches.as_slice(),
-        Verdict::Kept | Verdict::KeptButMachine(_) => &[],
+        RunVerdict::Broken(breaches) => breaches.as_slice(),
+        RunVerdict::Kept | RunVerdict::KeptButMachine(_) => &[],
     };
     let note = |text, value| Note { at, text, category: "verdict", what: "number", value };
     let word = note(report.verdict().word().to_owned(), breaches.len() as u64);

@@ -7,7 +7,7 @@ use taut_plan::Plan;
 
 /// What the records say about the proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RunVerdict {
     /// Everything recorded stayed within its bound.
     Kept,
     /// The same, except for this many responses, latencies or ages, for each of which the platform probe accounts in
@@ -18,7 +18,7 @@ pub enum Verdict {
     Broken(Vec<Breach>),
 }
 
-impl Verdict {
+impl RunVerdict {
     /// Whether no bound was broken by our fault.
     pub fn holds(&self) -> bool {
         !matches!(self, Self::Broken(_))
@@ -83,7 +83,7 @@ pub enum Cause {
         /// The WCET of the plan, margin included.
         wcet_ns: u64,
         /// Where it stood, if that was recorded.
-        stood: Option<Place>,
+        stood: Option<JobLocation>,
     },
     /// No job exceeded its WCET: an overhead or a blocking is larger than the plan's, or the machine stood still
     /// without its probe noticing.
@@ -92,7 +92,7 @@ pub enum Cause {
 
 /// Where a job stood when the application was ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct JobLocation {
     /// Whether it was in a system call; none if that is not known.
     pub in_call: Option<bool>,
     /// The address of the instruction, relative to the program's load address; none in a library.

@@ -5,7 +5,7 @@
 
 use taut_time::shown::time as span;
 
-use crate::verdict::{Breach, Cause, Ended, MAIN, Place, Unrest, Warning};
+use crate::verdict::{Breach, Cause, Ended, JobLocation, MAIN, Unrest, Warning};
 
 /// A count with its noun.
 pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
@@ -124,7 +124,7 @@ fn cause_text(cause: &Cause) -> String {
         Cause::NotProven => "the plan does not prove a bound for it".to_owned(),
         Cause::Unfinished { began_ns: None, .. } => "it had not started when the recording ended".to_owned(),
         Cause::Unfinished { began_ns: Some(began_ns), ran_ns, wcet_ns, stood: place } => {
-            let Place { in_call, offset, resource, held } = place.clone().unwrap_or_default();
+            let JobLocation { in_call, offset, resource, held } = place.clone().unwrap_or_default();
             format!(
                 "it was not complete: it started {} after its release, ran for {} at most, {} planned, and {}",
                 span(*began_ns),

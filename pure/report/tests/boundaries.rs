@@ -10,7 +10,7 @@ use taut_event::file::Run;
 use taut_event::{Kind, Record};
 use taut_plan::{ClassPlan, Plan, TermPlan};
 use taut_report::blame::{PROBE_PERIOD_NS, UNSEEN_TIMES};
-use taut_report::{Breach, Cause, Report, Verdict, Warning};
+use taut_report::{Breach, Cause, Report, RunVerdict, Warning};
 use taut_time::{Duration, Instant};
 
 const RECORDING_BOUND: u64 = 420_000;
@@ -122,9 +122,9 @@ impl Case {
 /// The verdict and the warnings, in one line.
 fn found(report: &Report) -> String {
     let mut said = match report.verdict() {
-        Verdict::Kept => vec!["kept".to_owned()],
-        Verdict::KeptButMachine(late) => vec![format!("machine {late}")],
-        Verdict::Broken(breaches) => breaches.iter().map(breach).collect(),
+        RunVerdict::Kept => vec!["kept".to_owned()],
+        RunVerdict::KeptButMachine(late) => vec![format!("machine {late}")],
+        RunVerdict::Broken(breaches) => breaches.iter().map(breach).collect(),
     };
     said.extend(report.warnings().iter().map(|warning| match warning {
         Warning::Wcet { task, jobs, .. } => format!("{jobs} of {task} beyond the WCET"),

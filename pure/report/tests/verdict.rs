@@ -9,7 +9,7 @@ use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, Script, plan, run};
 use taut_event::file::Run;
 use taut_event::{CodeLocation, Counter, Foreign, Kind, Record, SafeStateOutcome, Stood};
 use taut_plan::{ClassPlan, ServicePlan};
-use taut_report::{About, Breach, Cause, CoreFigures, Counts, Ended, Ending, Report, Verdict, Warning};
+use taut_report::{About, Breach, Cause, CoreFigures, Counts, Ended, Ending, Report, RunVerdict, Warning};
 use taut_time::Instant;
 
 fn report(script: Script) -> Report {
@@ -19,7 +19,7 @@ fn report(script: Script) -> Report {
 #[test]
 fn a_quiet_run_is_kept() {
     let report = report(Script::quiet());
-    assert_eq!(report.verdict(), &Verdict::Kept);
+    assert_eq!(report.verdict(), &RunVerdict::Kept);
     assert_eq!(report.warnings(), []);
     assert_eq!(report.ending(), Ending::Done);
     for task in &report.tasks()[..3] {
@@ -38,7 +38,7 @@ fn stalled() -> Script {
 #[test]
 fn a_stall_is_the_machines() {
     let report = report(stalled());
-    let Verdict::KeptButMachine(late) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    let RunVerdict::KeptButMachine(late) = report.verdict() else { panic!("{:?}", report.verdict()) };
     assert!(*late >= 2, "recording and, queued behind it, processing: {late}");
     assert!(report.tasks()[0].missed >= 1 && report.tasks()[0].late_ours == 0);
     assert_eq!(report.warnings(), [], "CPU time that a stall inflated is no WCET of ours");
@@ -49,7 +49,7 @@ fn the_same_lateness_without_a_stall_is_ours() {
     let mut run = run(stalled());
     run.records.retain(|record| record.kind != Kind::Stall);
     let report = Report::new(&plan(), &run);
-    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    let RunVerdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
     assert!(breaches.iter().any(|breach| matches!(breach,
         Breach::Response { task, missed: true, stolen_ns: 0, .. } if task == "recording")));
     assert_eq!(report.tasks()[0].late_machine, 0);
@@ -58,12 +58,12 @@ fn the_same_lateness_without_a_stall_is_ours() {
 #[test]
 fn a_wcet_that_is_too_small_is_named_even_by_its_victims() {
     let report = report(Script { slow: vec![(PROCESSING, 400, 5_200_000)], ..Script::quiet() });
-    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    let RunVerdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
     let Breach::Response { task, job: 400, missed: true, cause, .. } = &breaches[0] else { panic!() };
     assert_eq!(task, "processing");
     assert!(matches!(cause, Cause::Wcet { of, wcet_ns: 1_500_000, .. } if of == "processing"), "{cause:?}");
     let victim = report_of_victim();
-    let Verdict::Broken(breaches) = victim.verdict() else { panic!("{:?}", victim.verdict()) };
+    let RunVerdict::Broken(breaches) = victim.verdict() else { panic!("{:?}", victim.verdict()) };
     let of_processing = breaches.iter().find_map(|breach| match breach {
         Breach::Response { task, cause, .. } if task == "processing" => Some(cause),
         _ => None,
@@ -93,7 +93,7 @@ fn a_stall_elsewhere_is_no_excuse() {
 fn a_killed_run_says_so() {
     let report = report(Script { killed: true, ..Script::quiet() });
     assert_eq!(report.ending(), Ending::Unrecorded);
-    assert_eq!(report.verdict(), &Verdict::Broken(vec![Breach::Ended { ending: Ended::Unrecorded }]));
+    assert_eq!(report.verdict(), &RunVerdict::Broken(vec![Breach::Ended { ending: Ended::Unrecorded }]));
     assert!(report.tasks().iter().all(|task| task.counts.is_none()));
 }
 
@@ -135,7 +135,7 @@ fn a_run_that_did_not_come_to_its_own_end_is_not_kept() {
             run.records.extend(ending.to_record(last));
             let report = Report::new(&plan(), &run);
             let breach = Breach::Ended { ending: ended.clone() };
-            assert_eq!(report.verdict(), &Verdict::Broken(vec![breach]), "{ending:?}");
+            assert_eq!(report.verdict(), &RunVerdict::Broken(vec![breach]), "{ending:?}");
             assert_eq!(report.ending(), ending);
             let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
             assert_eq!((&json["verdict"], &json["ending"]), (&"broken".into(), &word.into()));
@@ -149,7 +149,7 @@ fn a_run_that_did_not_come_to_its_own_end_is_not_kept() {
     let mut run = run(Script { killed: true, ..Script::quiet() });
     let last = run.records.iter().map(|record| record.at).max().unwrap();
     run.records.extend(Ending::Signal(15).to_record(last));
-    assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Kept);
+    assert_eq!(Report::new(&plan(), &run).verdict(), &RunVerdict::Kept);
 }
 
 /// The report about the jobs and outputs of an application that was ended without waiting for its jobs.
@@ -192,7 +192,7 @@ fn where_jobs_stood_and_whether_outputs_are_at_rest() {
         let last = run.records.iter().map(|record| record.at).max().unwrap();
         run.records.push(rest.to_record(last, 9, Some(3)));
         let report = Report::new(&plan(), &run);
-        assert!(matches!(report.verdict(), Verdict::Broken(breaches) if breaches.len() == 1), "{rest:?}");
+        assert!(matches!(report.verdict(), RunVerdict::Broken(breaches) if breaches.len() == 1), "{rest:?}");
         let text = report.text(140, false);
         assert!(text.contains("outputs may not be at rest: ") && text.contains(said), "{text}");
         assert!(text.contains("used the heap 3 times") && !text.contains("were brought to rest"), "{text}");
@@ -205,7 +205,7 @@ fn no_evidence_is_no_verdict() {
     run.records.retain(|record| record.kind == Kind::Begin);
     let report = Report::new(&plan(), &run);
     let unrecorded = Breach::Ended { ending: Ended::Unrecorded };
-    assert_eq!(report.verdict(), &Verdict::Broken(vec![unrecorded, Breach::Nothing]));
+    assert_eq!(report.verdict(), &RunVerdict::Broken(vec![unrecorded, Breach::Nothing]));
     run.records.clear();
     assert!(!Report::new(&plan(), &run).verdict().holds());
 }
@@ -252,14 +252,14 @@ fn a_job_that_slept_with_a_resource_is_not_kept() {
         run.records.push(Record { kind: Kind::Slept, value: job - 98, ..complete(&run, job) });
     }
     let slept = Breach::Slept { task: "processing".to_owned(), times: 5 };
-    assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Broken(vec![slept]));
+    assert_eq!(Report::new(&plan(), &run).verdict(), &RunVerdict::Broken(vec![slept]));
     // A job that stood still together with its probe may have been stopped.
     let at = complete(&run, 100).at;
     run.records.push(Record { at, kind: Kind::Stall, cpu: 0, subject: 0, job: 0, value: 400_000 });
     let report = Report::new(&plan(), &run);
     assert_eq!(
         report.verdict(),
-        &Verdict::Broken(vec![Breach::Slept { task: "processing".to_owned(), times: 3 }])
+        &RunVerdict::Broken(vec![Breach::Slept { task: "processing".to_owned(), times: 3 }])
     );
     assert_eq!(report.warnings(), [Warning::Stopped { task: "processing".to_owned(), times: 2 }]);
 }
@@ -331,7 +331,7 @@ fn a_thread_that_was_moved_from_outside_is_named() {
         breach(None, Some("main"), 0, 0, false, 5_000 * MS),
         breach(None, Some("probe"), 1, 40, false, 5_000 * MS),
     ];
-    assert_eq!(report.verdict(), &Verdict::Broken(seen.to_vec()));
+    assert_eq!(report.verdict(), &RunVerdict::Broken(seen.to_vec()));
     let text = report.text(160, false);
     assert!(text.contains("`processing` was moved from outside: SCHED_OTHER, not on CPU 0 alone"), "{text}");
     assert!(text.contains("probe of CPU 0 was moved from outside: SCHED_FIFO 40"), "{text}");
@@ -356,7 +356,7 @@ fn foreign(core: u16, (since, until): (u64, u64), ran_ns: u64) -> [Record; 4] {
 #[test]
 fn a_foreign_thread_that_had_the_core_is_named_and_no_job_is() {
     let report = instead_of_the_stall(&foreign(0, (3_990 * MS, 4_010 * MS), 9 * MS));
-    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    let RunVerdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
     let Breach::ForeignThread { thread, tid: 4711, policy: 1, priority: 95, cpu: 0, ran_ns, jobs, .. } =
         &breaches[0]
     else {
@@ -415,7 +415,7 @@ fn a_job_that_used_too_much_is_blamed_beside_a_foreign_thread() {
     let mut run = run(Script { slow: vec![(PROCESSING, 400, 5_200_000)], ..Script::quiet() });
     run.records.extend(foreign(0, (3_190 * MS, 3_215 * MS), 9 * MS));
     let report = Report::new(&plan(), &run);
-    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    let RunVerdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
     assert!(breaches.iter().all(|breach| !matches!(breach, Breach::ForeignThread { .. })), "{breaches:?}");
     assert!(report.tasks()[1].late_ours >= 1);
 }
@@ -427,7 +427,7 @@ fn a_tracer_and_a_stop_are_named_and_no_job_is() {
         Record { at, kind: Kind::Stopped, cpu: 0, subject: 0, job, value }
     };
     let traced = instead_of_the_stall(&[mark(4_005 * MS, 1, 77), mark(4_025 * MS, 1, 77)]);
-    let Verdict::Broken(breaches) = traced.verdict() else { panic!("{:?}", traced.verdict()) };
+    let RunVerdict::Broken(breaches) = traced.verdict() else { panic!("{:?}", traced.verdict()) };
     assert!(matches!(breaches[0], Breach::Traced { pid: 77, .. }), "{breaches:?}");
     assert!(
         breaches[1..]
@@ -440,13 +440,13 @@ fn a_tracer_and_a_stop_are_named_and_no_job_is() {
     let mut stopped = run(stalled());
     stopped.records.push(mark(from + lasts + MS, 0, 0));
     let report = Report::new(&plan(), &stopped);
-    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    let RunVerdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
     assert!(matches!(breaches[..], [Breach::Stopped { .. }]), "{breaches:?}");
     assert!(report.text(200, false).contains("stopped from outside"));
     // Without such a sighting, the signal had no effect.
     let mut quiet = run(Script::quiet());
     quiet.records.push(mark(4_005 * MS, 0, 0));
-    assert_eq!(Report::new(&plan(), &quiet).verdict(), &Verdict::Kept);
+    assert_eq!(Report::new(&plan(), &quiet).verdict(), &RunVerdict::Kept);
 }
 
 #[test]
@@ -457,7 +457,7 @@ fn a_moved_thread_of_a_dispatched_core_is_named() {
     run.records.extend([moved(0, 0), moved(2, 1 | 95 << 8 | 1 << 16), moved(2, 0)]);
     let report = Report::new(&plan(), &run);
     let text = report.text(200, false);
-    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    let RunVerdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
     assert_eq!(breaches.len(), 2, "each thread once: {breaches:?}");
     assert!(text.contains("dispatcher of CPU 0 was moved from outside: SCHED_OTHER, seen at"), "{text}");
     assert!(
@@ -477,7 +477,7 @@ fn a_job_on_another_cpu_was_moved_there() {
     start.cpu = 3;
     let at = start.at.as_ns() - BEGIN;
     let report = Report::new(&plan(), &run);
-    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    let RunVerdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
     let [Breach::Moved { task: Some(task), unpinned: true, at_ns, .. }] = &breaches[..] else {
         panic!("{breaches:?}")
     };
@@ -500,7 +500,7 @@ fn errors_of_jobs_are_told_and_break_no_promise() {
     let of = |kind, job| Record { at, kind, cpu: 0, subject: OUTPUT, job, value: 0 };
     run.records.extend([of(Kind::Failed, 3), of(Kind::Failed, 4), of(Kind::ScopeExceeded, 5)]);
     let report = Report::new(&plan(), &run);
-    assert_eq!(report.verdict(), &Verdict::Kept);
+    assert_eq!(report.verdict(), &RunVerdict::Kept);
     let task = || "output".to_owned();
     let reported =
         [Warning::Failed { task: task(), jobs: 2 }, Warning::ScopeExceeded { task: task(), times: 1 }];
@@ -515,12 +515,12 @@ fn releases_that_were_dropped_for_want_of_room_are_told() {
         Record { at, kind: Kind::Skip, cpu: 0, subject: PROCESSING, job: job + 1_250, value }
     };
     run.records.extend([skip(0, 0), skip(1, 0)]);
-    assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Kept, "the overrun policy's, or a pause's");
+    assert_eq!(Report::new(&plan(), &run).verdict(), &RunVerdict::Kept, "the overrun policy's, or a pause's");
     run.records.extend([skip(2, 1), skip(3, 1), skip(4, 1)]);
     let report = Report::new(&plan(), &run);
     let dropped =
         Breach::ReleasesDropped { task: "processing".to_owned(), releases: 3, at_ns: 1_252 * 8 * MS };
-    assert_eq!(report.verdict(), &Verdict::Broken(vec![dropped]));
+    assert_eq!(report.verdict(), &RunVerdict::Broken(vec![dropped]));
     assert!(report.text(200, false).contains("3 releases of `processing` dropped from 10.1 s on"));
     assert!(report.json().contains("\"breach\": \"releases-dropped\""));
 }
@@ -532,11 +532,11 @@ fn what_was_lost_is_not_kept() {
     let lost = |subject| Record { at, kind: Kind::Lost, cpu: 0, subject, job: 0, value: 5 };
     run.records.push(lost(3));
     let report = Report::new(&plan(), &run);
-    assert_eq!(report.verdict(), &Verdict::Kept, "a best-effort thread proves nothing");
+    assert_eq!(report.verdict(), &RunVerdict::Kept, "a best-effort thread proves nothing");
     assert_eq!(report.warnings(), [Warning::Lost { task: "source".to_owned(), records: 5 }]);
     run.records.push(lost(OUTPUT));
     let breach = Breach::Lost { task: "output".to_owned(), records: 5 };
-    assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Broken(vec![breach]));
+    assert_eq!(Report::new(&plan(), &run).verdict(), &RunVerdict::Broken(vec![breach]));
 }
 
 #[test]
@@ -547,7 +547,7 @@ fn what_a_core_lost_is_of_all_its_tasks() {
     run.records.extend([lost(0, 5), lost(0, 2)]);
     let report = Report::new(&plan(), &run);
     let breach = Breach::LostOnCore { cpu: plan().cores[0].cpu, records: 7 };
-    assert_eq!(report.verdict(), &Verdict::Broken(vec![breach]));
+    assert_eq!(report.verdict(), &RunVerdict::Broken(vec![breach]));
     let text = report.text(100, false);
     assert!(text.contains("7 records of CPU 0 lost"), "{text}");
 }
@@ -557,7 +557,7 @@ fn a_job_that_never_ends_is_late() {
     let mut run = run(Script::quiet());
     run.records.retain(|r| !(r.kind == Kind::Complete && r.subject == OUTPUT && r.job == 10));
     let report = Report::new(&plan(), &run);
-    let Verdict::Broken(breaches) = report.verdict() else { panic!() };
+    let RunVerdict::Broken(breaches) = report.verdict() else { panic!() };
     let [Breach::Response { job: 10, unfinished: true, cause, response_ns, .. }] = &breaches[..] else {
         panic!("{breaches:?}")
     };
@@ -612,7 +612,7 @@ fn a_drop_between_real_time_tasks_is_a_breach_and_elsewhere_a_warning() {
     assert_eq!(report.warnings(), [Warning::Dropped { channel: "samples".to_owned(), values: 1 }]);
     run.records.push(drop(1));
     let breach = Breach::Drop { channel: "audio".to_owned(), at_ns: 80 * MS, dropped: 1 };
-    assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Broken(vec![breach]));
+    assert_eq!(Report::new(&plan(), &run).verdict(), &RunVerdict::Broken(vec![breach]));
 }
 
 #[test]
@@ -647,7 +647,7 @@ fn a_job_without_its_records_is_not_kept() {
     ] {
         let report = without(kinds, &[10, 1_000]);
         let breach = Breach::Faulty { task: output(), jobs: 2 };
-        assert_eq!(report.verdict(), &Verdict::Broken(vec![breach]), "{kinds:?}");
+        assert_eq!(report.verdict(), &RunVerdict::Broken(vec![breach]), "{kinds:?}");
         assert_eq!(report.tasks()[2].completions, 1_248);
         assert!(report.text(120, false).contains("2 jobs of `output` not shown"));
     }
@@ -656,13 +656,17 @@ fn a_job_without_its_records_is_not_kept() {
     for first in [1_060, 0] {
         let jobs: Vec<u64> = (first..1_250).collect();
         let report = of(PROCESSING, &all, &jobs);
-        let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+        let RunVerdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
         let breach = Breach::Silent { task: "processing".to_owned(), at_ns: (first * 8 + 2) * MS };
         assert!(breaches.contains(&breach), "{breaches:?}");
     }
     let jobs: Vec<u64> = (1_130..1_250).collect();
-    assert_eq!(of(PROCESSING, &all, &jobs).verdict(), &Verdict::Kept, "it may have been held up at the end");
-    assert_eq!(without(&all, &[]).verdict(), &Verdict::Kept);
+    assert_eq!(
+        of(PROCESSING, &all, &jobs).verdict(),
+        &RunVerdict::Kept,
+        "it may have been held up at the end"
+    );
+    assert_eq!(without(&all, &[]).verdict(), &RunVerdict::Kept);
 }
 
 #[test]
@@ -706,14 +710,17 @@ fn records_that_cannot_be_are_not_kept() {
     for (number, change) in changes.iter().enumerate() {
         let report = changed(change);
         let breach = Breach::Faulty { task: "output".to_owned(), jobs: 1 };
-        assert_eq!(report.verdict(), &Verdict::Broken(vec![breach]), "{number}");
+        assert_eq!(report.verdict(), &RunVerdict::Broken(vec![breach]), "{number}");
         assert!(report.text(100, false).contains("in 10.0 s"), "{number}: {}", report.text(100, false));
     }
     let mut run = quiet;
     run.unknown = 3;
     run.records.push(Record { subject: 77, ..run.records[run.records.len() / 2] });
     run.records.last_mut().unwrap().kind = Kind::Release;
-    assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Broken(vec![Breach::Unknown { records: 4 }]));
+    assert_eq!(
+        Report::new(&plan(), &run).verdict(),
+        &RunVerdict::Broken(vec![Breach::Unknown { records: 4 }])
+    );
 }
 
 /// The bytes of a quiet run, changed: the report judges it as far as it is whole, and it is never kept.
@@ -723,7 +730,7 @@ fn a_damaged_recording_is_not_kept() {
     let plan = plan();
     let bytes = taut_event::file::recording("", "", &quiet.records).unwrap();
     let read = |bytes: &[u8]| Run::from_bytes(bytes).map(|run| Report::new(&plan, &run));
-    assert_eq!(read(&bytes).unwrap().verdict(), &Verdict::Kept);
+    assert_eq!(read(&bytes).unwrap().verdict(), &RunVerdict::Kept);
     for at in (0..bytes.len()).step_by(97) {
         let mut changed = bytes.clone();
         changed[at] ^= 0x40;
@@ -738,7 +745,7 @@ fn a_damaged_recording_is_not_kept() {
     changed[48 + 64 + 100] ^= 1;
     let report = read(&changed).unwrap();
     let damaged = Breach::Damaged { byte: 48, bytes: bytes.len() as u64 - 48, cut: false };
-    assert_eq!(report.verdict(), &Verdict::Broken(vec![damaged, Breach::Nothing]));
+    assert_eq!(report.verdict(), &RunVerdict::Broken(vec![damaged, Breach::Nothing]));
     assert!(report.text(100, false).contains("the recording is damaged at byte 48"));
     let report = read(&bytes[..bytes.len() - 1]).unwrap();
     assert!(report.text(100, false).contains("the recording is cut at byte"));
@@ -749,7 +756,7 @@ fn what_was_not_written_is_not_kept() {
     let mut run = run(Script::quiet());
     (run.unwritten, run.os_error) = (12, 28);
     let report = Report::new(&plan(), &run);
-    assert_eq!(report.verdict(), &Verdict::Broken(vec![Breach::Unwritten { records: 12, os_error: 28 }]));
+    assert_eq!(report.verdict(), &RunVerdict::Broken(vec![Breach::Unwritten { records: 12, os_error: 28 }]));
     assert!(report.text(140, false).contains("12 records could not be written: the disk was full (ENOSPC)"));
 }
 
@@ -771,7 +778,7 @@ fn a_recording_with_a_limit_is_judged_from_where_it_begins() {
     // The recording may also begin inside jobs.
     for from in (5_000 * MS..5_010 * MS).step_by(1_100_000) {
         let report = judged(from);
-        assert_eq!(report.verdict(), &Verdict::Kept, "from {from}");
+        assert_eq!(report.verdict(), &RunVerdict::Kept, "from {from}");
         let [Warning::Since { at_ns, records }] = report.warnings() else {
             panic!("{:?}", report.warnings())
         };
@@ -795,7 +802,7 @@ fn a_stall_that_made_room_is_not_laid_to_the_application() {
     // The stall ends just before the release of the processing, which then queues behind the whole backlog.
     let script = Script { releases: 12, stalls: vec![(39_900_000, 33_900_000)], ..Script::quiet() };
     let whole = run(script);
-    assert!(matches!(Report::new(&plan, &whole).verdict(), Verdict::KeptButMachine(_)));
+    assert!(matches!(Report::new(&plan, &whole).verdict(), RunVerdict::KeptButMachine(_)));
     let (mut judged, mut not_judged) = (0, 0);
     for from in (30 * MS..80 * MS).step_by(200_000) {
         let mut run = whole.clone();
@@ -832,15 +839,15 @@ fn a_value_that_waited_too_long_is_judged() {
     let limit_ns = 580_000;
     let breach =
         Breach::Latency { channel: "electrodes".to_owned(), at_ns: 4_005 * MS, latency_ns, limit_ns };
-    assert_eq!(with(Kind::Receive, 2, latency_ns, None).verdict(), &Verdict::Broken(vec![breach]));
+    assert_eq!(with(Kind::Receive, 2, latency_ns, None).verdict(), &RunVerdict::Broken(vec![breach]));
     let report = with(Kind::Receive, 2, latency_ns, Some(200_000));
-    assert_eq!(report.verdict(), &Verdict::KeptButMachine(1));
+    assert_eq!(report.verdict(), &RunVerdict::KeptButMachine(1));
     assert_eq!(report.channels()[2].late_machine, 1);
     assert!(
         with(Kind::Receive, 2, 3 * MS, Some(200_000)).channels()[2].late_ours == 1,
         "a small stall, a long wait"
     );
-    assert_eq!(with(Kind::Receive, 2, limit_ns, None).verdict(), &Verdict::Kept, "at its bound");
+    assert_eq!(with(Kind::Receive, 2, limit_ns, None).verdict(), &RunVerdict::Kept, "at its bound");
 }
 
 /// A reader that takes one value per job and missed two jobs in a stall finds two values waiting from then on.
@@ -889,8 +896,8 @@ fn an_age_beyond_its_bound_is_judged() {
     let (age_ns, limit_ns) = (13 * MS, 11_090_000);
     let chain = "microphone-to-electrode".to_owned();
     let breach = Breach::Age { chain, at_ns: 4_005 * MS, age_ns, limit_ns };
-    assert_eq!(with(Kind::ChainEnd, 0, age_ns, None).verdict(), &Verdict::Broken(vec![breach]));
-    assert_eq!(with(Kind::ChainEnd, 0, age_ns, Some(MS)).verdict(), &Verdict::KeptButMachine(1));
+    assert_eq!(with(Kind::ChainEnd, 0, age_ns, None).verdict(), &RunVerdict::Broken(vec![breach]));
+    assert_eq!(with(Kind::ChainEnd, 0, age_ns, Some(MS)).verdict(), &RunVerdict::KeptButMachine(1));
     // One stall of 1 ms accounts for 2 ms at most, and the processing's next period is 8 ms.
     assert_eq!(with(Kind::ChainEnd, 0, limit_ns + 10 * MS, Some(MS)).chains()[0].late_machine, 1);
     assert_eq!(with(Kind::ChainEnd, 0, limit_ns + 10 * MS + 1, Some(MS)).chains()[0].late_ours, 1);
@@ -969,7 +976,7 @@ fn each_reader_has_what_it_received_itself() {
     let late = |breach: &Breach| {
         matches!(breach, Breach::Reaction { reaction_ns: 9_500_000, limit_ns: 9_000_000, .. })
     };
-    let Verdict::Broken(breaches) = report.verdict() else { panic!("it is late") };
+    let RunVerdict::Broken(breaches) = report.verdict() else { panic!("it is late") };
     assert!(breaches.iter().any(late), "{breaches:?}");
     assert!(report.text(100, false).contains("from an event to the first output that reflects it"));
     // A job in between was skipped: there is no reaction time.
@@ -984,7 +991,7 @@ fn that_nothing_told_of_switches_is_told() {
     let why = "it is not registered".to_owned();
     let report = Report::new(&plan(), &run);
     assert_eq!(report.warnings(), [Warning::NoSwitchMark { why: why.clone(), look_ns: None }]);
-    assert_eq!(report.verdict(), &Verdict::Kept);
+    assert_eq!(report.verdict(), &RunVerdict::Kept);
     let text = report.text(400, false);
     assert!(text.contains("(it is not registered)") && text.contains("was not measured"), "{text}");
     run.machine.push_str("switch-look-ns = 640\n");
@@ -1025,7 +1032,7 @@ fn only_a_stopped_service_may_be_silent() {
         let reported = Record { at, kind: Kind::Service, cpu: 0, subject: service, job: 0, value: state };
         run.records.push(reported);
         let report = Report::new(&plan, &run);
-        let Verdict::Broken(breaches) = report.verdict() else { return false };
+        let RunVerdict::Broken(breaches) = report.verdict() else { return false };
         breaches.iter().any(|breach| matches!(breach, Breach::Silent { task, .. } if task == "processing"))
     };
     assert!(!is_silent(1, 3), "it was stopped");
@@ -1055,7 +1062,7 @@ fn a_deadline_that_the_runtime_saw_pass_is_missed() {
     run.records.push(Record { at, kind: Kind::Miss, cpu: 0, subject: OUTPUT, job: 10, value: 0 });
     let report = Report::new(&plan(), &run);
     assert_eq!(report.tasks()[usize::from(OUTPUT)].missed, 1);
-    let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
+    let RunVerdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
     assert!(
         matches!(&breaches[..], [Breach::Response { task, job: 10, missed: true, .. }] if task == "output")
     );

@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde_json::Value;
 use support::{Chance, Place, Process, names};
 use taut_event::{Ending, Kind, Record};
-use taut_report::{Breach, Cause, Report, Verdict};
+use taut_report::{Breach, Cause, Report, RunVerdict};
 use tone::Tone;
 
 /// This binary as a client's process: see [`clients`].
@@ -89,7 +89,7 @@ fn in_time(play: impl Fn() -> Option<Report>) {
     let late = |report: Report| {
         println!("late:\n{}", report.text(120, false));
         let breaches = match report.verdict() {
-            Verdict::Broken(breaches) => breaches.clone(),
+            RunVerdict::Broken(breaches) => breaches.clone(),
             _ => Vec::new(),
         };
         let stood_ns = report.probes().iter().map(|probe| probe.total_ns).max().unwrap_or(0);
