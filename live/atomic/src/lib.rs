@@ -72,10 +72,11 @@ pub use exclusive::Exclusive;
 #[cfg(not(any(loom, shuttle)))]
 pub use lent::{Lent, LentMut};
 #[cfg(not(any(loom, shuttle)))]
-pub use memory::{Claimed, Line, Memory, Slots, Words};
+pub use memory::{Claimed, Line, Memory, Slots, StridedWords};
 #[cfg(any(loom, shuttle))]
 pub use modelled::{
-    Claimed, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, ModelledFutex, Sleepers, Slots, Words,
+    Claimed, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, ModelledFutex, Sleepers, Slots,
+    StridedWords,
 };
 #[cfg(not(any(loom, shuttle)))]
 pub use place::{LentPlace, LentPlaceMut};

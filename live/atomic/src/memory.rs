@@ -191,18 +191,18 @@ impl<'m> Claimed<'m> {
     ///
     /// If `offset` or `stride` is not a multiple of 8 or the last word ends outside: call it only to construct
     /// endpoints.
-    pub fn words(&self, offset: usize, stride: usize, count: usize) -> Words<'m> {
+    pub fn words(&self, offset: usize, stride: usize, count: usize) -> StridedWords<'m> {
         let last = stride.checked_mul(count.saturating_sub(1)).and_then(|all| all.checked_add(offset));
         assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
         assert!(last.is_some_and(|last| last <= self.0.bytes && (count == 0 || self.0.bytes - last >= 8)));
         // SAFETY: offset is at most the length (asserted).
-        Words { start: unsafe { self.0.start.add(offset) }, stride, count, life: PhantomData }
+        StridedWords { start: unsafe { self.0.start.add(offset) }, stride, count, life: PhantomData }
     }
 }
 
 /// Equally spaced words in [`Claimed`] memory, usually one for each of several endpoints.
 #[derive(Clone, Copy)]
-pub struct Words<'m> {
+pub struct StridedWords<'m> {
     start: NonNull<u8>,
     stride: usize,
     count: usize,
@@ -210,11 +210,11 @@ pub struct Words<'m> {
 }
 
 // SAFETY: it stands for `count` references `&AtomicU64`.
-unsafe impl Send for Words<'_> {}
+unsafe impl Send for StridedWords<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for Words<'_> {}
+unsafe impl Sync for StridedWords<'_> {}
 
-impl<'m> Words<'m> {
+impl<'m> StridedWords<'m> {
     /// The number of words.
     #[inline(always)]
     pub fn count(&self) -> usize {

@@ -206,23 +206,23 @@ impl<'m> Claimed<'m> {
     /// # Panics
     ///
     /// If `offset` or `stride` is not a multiple of 8 or the last word ends outside.
-    pub fn words(&self, offset: usize, stride: usize, count: usize) -> Words<'m> {
+    pub fn words(&self, offset: usize, stride: usize, count: usize) -> StridedWords<'m> {
         assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
         assert!(count == 0 || offset + stride * (count - 1) + 8 <= self.bytes());
-        Words { lines: self.0.lines, offset, stride, count }
+        StridedWords { lines: self.0.lines, offset, stride, count }
     }
 }
 
 /// Equally spaced words in [`Claimed`] memory.
 #[derive(Clone, Copy)]
-pub struct Words<'m> {
+pub struct StridedWords<'m> {
     lines: &'m [Line],
     offset: usize,
     stride: usize,
     count: usize,
 }
 
-impl<'m> Words<'m> {
+impl<'m> StridedWords<'m> {
     /// The number of words.
     pub fn count(&self) -> usize {
         self.count

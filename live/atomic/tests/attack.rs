@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
 use taut_atomic::Ordering::Relaxed;
-use taut_atomic::{AtomicU64, Claimed, Exclusive, LINE_BYTES, Line, Memory, Words};
+use taut_atomic::{AtomicU64, Claimed, Exclusive, LINE_BYTES, Line, Memory, StridedWords};
 
 const LINES: usize = 2;
 const BYTES: usize = LINES * LINE_BYTES;
@@ -116,7 +116,7 @@ fn cuts_that_overflow_are_refused() {
 /// Words outlive their claim and the claim's thread: they borrow the memory, which is leaked or outlives the threads.
 #[test]
 fn words_outlive_their_claim_and_its_thread() {
-    static KEPT: OnceLock<Words<'static>> = OnceLock::new();
+    static KEPT: OnceLock<StridedWords<'static>> = OnceLock::new();
     let leaked: &'static mut [Line] = Box::leak(Box::new([const { Line::new() }; LINES]));
     std::thread::spawn(move || {
         let claimed: Claimed<'static> = Memory::new(leaked).claim();

@@ -11,7 +11,9 @@ mod given;
 use std::cell::Cell;
 use std::rc::Rc;
 
-use taut_atomic::{Claimed, Exclusive, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, Slots, Words};
+use taut_atomic::{
+    Claimed, Exclusive, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, Slots, StridedWords,
+};
 
 #[test]
 fn shared_types_are_send_and_sync() {
@@ -19,7 +21,7 @@ fn shared_types_are_send_and_sync() {
         Line: both,
         Memory<'static>: send,
         Claimed<'static>: send,
-        Words<'static>: both,
+        StridedWords<'static>: both,
         Slots<'static>: send,
         Lent<'static, u64>: neither,
         LentMut<'static, u64>: neither,

@@ -3,17 +3,17 @@
 
 //! One word per party for the party to sleep on: a futex, or in a model a stand-in for one.
 
-use taut_atomic::Words;
+use taut_atomic::StridedWords;
 
 /// One futex for each party. `shared` says that parties may be in other processes.
 #[derive(Clone, Copy)]
 pub(crate) struct Futexes<'m> {
-    words: Words<'m>,
+    words: StridedWords<'m>,
     shared: bool,
 }
 
 impl<'m> Futexes<'m> {
-    pub(crate) fn new(words: Words<'m>, shared: bool) -> Self {
+    pub(crate) fn new(words: StridedWords<'m>, shared: bool) -> Self {
         Self { words, shared }
     }
 

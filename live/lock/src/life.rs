@@ -54,7 +54,7 @@
 use std::fmt;
 
 use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words, fence};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, StridedWords, fence};
 use taut_sys::life::{DIED, OWNER};
 
 use crate::global::{LayoutError, PARTIES_LIMIT, fit, lines};
@@ -93,9 +93,9 @@ const CPUS_MAX: usize = LINE_BYTES / 8 - 1;
 /// The places of all processes that share some memory.
 #[derive(Clone, Copy)]
 pub struct Lives<'m> {
-    words: Words<'m>,
+    words: StridedWords<'m>,
     /// The words of all lines.
-    all: Words<'m>,
+    all: StridedWords<'m>,
 }
 
 impl<'m> Lives<'m> {
@@ -194,7 +194,7 @@ impl Incarnation {
 #[derive(Clone, Copy)]
 pub(crate) struct PartySlots<'m> {
     /// `None` in one process: no party dies alone, and each party exists once.
-    shared: Option<(Words<'m>, Lives<'m>)>,
+    shared: Option<(StridedWords<'m>, Lives<'m>)>,
 }
 
 /// How often a slot was taken, as a tag of the words that its party writes.
@@ -220,7 +220,7 @@ impl Generation {
 impl<'m> PartySlots<'m> {
     pub(crate) const IMMORTAL: Self = Self { shared: None };
 
-    fn new(slots: Words<'m>, lives: Lives<'m>) -> Self {
+    fn new(slots: StridedWords<'m>, lives: Lives<'m>) -> Self {
         Self { shared: Some((slots, lives)) }
     }
 

@@ -61,7 +61,7 @@ mod tests;
 use std::ops::Range;
 
 use taut_atomic::Ordering::Relaxed;
-use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, StridedWords};
 
 use crate::global::{LayoutError, POISON, lines};
 use crate::life::{Alive, Generation, Lives, PartySlots};
@@ -161,7 +161,7 @@ pub fn slots<'m>(
 #[derive(Clone, Copy)]
 struct Object<'m> {
     tickets: &'m AtomicU64,
-    words: Words<'m>,
+    words: StridedWords<'m>,
     slots: PartySlots<'m>,
 }
 

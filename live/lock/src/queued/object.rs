@@ -4,7 +4,7 @@
 //! The words of the lock, and the operations on them that do not depend on the calling party.
 
 use taut_atomic::Ordering::{Acquire, Relaxed};
-use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Words};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, StridedWords};
 
 use super::word::{Holder, State};
 use crate::futexes::Futexes;
@@ -19,9 +19,9 @@ use crate::life::{Lives, PartySlots};
 pub(super) struct Object<'m> {
     pub(super) holder: &'m AtomicU64,
     pub(super) tickets: &'m AtomicU64,
-    pub(super) states: Words<'m>,
-    pub(super) priorities: Words<'m>,
-    pub(super) notifications: Words<'m>,
+    pub(super) states: StridedWords<'m>,
+    pub(super) priorities: StridedWords<'m>,
+    pub(super) notifications: StridedWords<'m>,
     pub(super) futexes: Futexes<'m>,
     pub(super) slots: PartySlots<'m>,
 }

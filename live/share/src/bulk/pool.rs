@@ -3,7 +3,7 @@
 
 //! The layout of a pool of blocks: its words, what they mean, and checked block numbers.
 
-use taut_atomic::{AtomicU64, Claimed, LentPlace, LentPlaceMut, Words};
+use taut_atomic::{AtomicU64, Claimed, LentPlace, LentPlaceMut, StridedWords};
 
 use crate::places::Places;
 use crate::plain::{fit, line_bytes, word_bytes};
@@ -120,8 +120,8 @@ impl Iterator for Blocks {
 
 /// The words and blocks of a pool, as both ends see them.
 pub(super) struct Pool<'m, T> {
-    order: Words<'m>,
-    owners: Words<'m>,
+    order: StridedWords<'m>,
+    owners: StridedWords<'m>,
     blocks: Places<'m, T>,
     count: u8,
 }

@@ -56,7 +56,7 @@ use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words, fence};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, StridedWords, fence};
 
 pub use super::Sample;
 use super::turns::Turns;
@@ -228,7 +228,7 @@ pub(super) fn successor(newest: u64, slot: usize) -> u64 {
 /// The claims of all readers, and how many slots there are to claim: at least 2 more than readers.
 #[derive(Clone, Copy)]
 pub(super) struct Claims<'m> {
-    words: Words<'m>,
+    words: StridedWords<'m>,
     slots: usize,
 }
 

@@ -55,7 +55,7 @@ use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words, fence};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, StridedWords, fence};
 
 pub use super::Sample;
 use super::{believed, whole_sample};
@@ -191,9 +191,9 @@ pub unsafe fn reader<T: Plain>(
 /// The parts of the object in the memory.
 struct Object<'m, T> {
     latest: &'m AtomicU64,
-    cl: Words<'m>,
-    numbers: Words<'m>,
-    stands: Words<'m>,
+    cl: StridedWords<'m>,
+    numbers: StridedWords<'m>,
+    stands: StridedWords<'m>,
     values: Places<'m, T>,
     rows: usize,
 }

@@ -38,7 +38,7 @@
 use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Words};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, StridedWords};
 
 use crate::places::Places;
 use crate::plain::{fit, line_bytes, word_bytes};
@@ -79,8 +79,8 @@ pub(super) const fn bytes<T: Plain>(before: usize, readers: u32) -> Option<usize
 
 /// The helping slots of all readers.
 pub(super) struct HelpingSlots<'m, T> {
-    asked: Words<'m>,
-    answered: Words<'m>,
+    asked: StridedWords<'m>,
+    answered: StridedWords<'m>,
     places: Places<'m, T>,
     count: u32,
 }

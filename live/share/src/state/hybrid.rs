@@ -61,7 +61,7 @@ use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, Claimed, Memory, Words, fence};
+use taut_atomic::{AtomicU64, Claimed, Memory, StridedWords, fence};
 
 use super::chen::{
     Claims, LATEST, NOTHING, READERS_MAX, SLOT, claim, object_bytes, slot, slots_at, successor,
@@ -278,7 +278,7 @@ pub(super) struct Shared<'m, T> {
     latest: &'m AtomicU64,
     claims: Claims<'m>,
     slots: Places<'m, T>,
-    stamps: Words<'m>,
+    stamps: StridedWords<'m>,
 }
 
 impl<T> Clone for Shared<'_, T> {
@@ -384,7 +384,7 @@ impl<T: Plain> FusedIterator for Readers<'_, T> {}
 pub struct Observer<'m, T> {
     latest: &'m AtomicU64,
     slots: Places<'m, T>,
-    stamps: Words<'m>,
+    stamps: StridedWords<'m>,
     /// The word of the value that this end returned last.
     seen: u64,
 }

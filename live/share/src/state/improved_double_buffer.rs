@@ -61,7 +61,7 @@ use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words, fence};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, StridedWords, fence};
 
 pub use super::{Overrun, Sample};
 use super::{believed, sample, whole_sample};
@@ -228,9 +228,9 @@ pub unsafe fn fast_reader<T: Plain>(
 /// The parts of the object in the memory.
 struct Object<'m, T> {
     latest: &'m AtomicU64,
-    cl: Words<'m>,
-    stands: Words<'m>,
-    numbers: Words<'m>,
+    cl: StridedWords<'m>,
+    stands: StridedWords<'m>,
+    numbers: StridedWords<'m>,
     values: Places<'m, T>,
     rows: usize,
     slow: usize,

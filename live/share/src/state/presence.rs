@@ -60,7 +60,7 @@ use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
 
 use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words};
+use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, StridedWords};
 
 pub use super::Sample;
 use super::whole_sample;
@@ -193,8 +193,8 @@ pub unsafe fn reader<T: Plain>(
 /// The parts of the object in the memory.
 struct Object<'m, T> {
     cur: &'m AtomicU64,
-    numbers: Words<'m>,
-    at: Words<'m>,
+    numbers: StridedWords<'m>,
+    at: StridedWords<'m>,
     values: Places<'m, T>,
     readers: u32,
 }
