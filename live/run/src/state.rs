@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use taut_plan::{Mechanism, Way};
 use taut_share::state::{
-    Overrun, chen, double_buffer, hybrid, improved_chen, nbw_temporal, peterson, presence, sdrtr, sdrtw,
+    ReaderOvertaken, chen, double_buffer, hybrid, improved_chen, nbw_temporal, peterson, presence, sdrtr,
+    sdrtw,
 };
 use taut_share::{LayoutError, Memory};
 
@@ -136,7 +137,7 @@ pub(crate) enum StateView<'p, P: Payload> {
     Hybrid(hybrid::Reader<'p, Stamped<P>>),
     SlowChen(improved_chen::SlowReader<'p, Stamped<P>>),
     /// A reader of Hybrid or Improved Chen without a place; and its number of attempts.
-    Looking(hybrid::Observer<'p, Stamped<P>>, u32),
+    Looking(hybrid::FastReader<'p, Stamped<P>>, u32),
     /// The same for NBW.
     Nbw(nbw_temporal::Reader<'p, Stamped<P>>, u32),
     /// The end of a synchronous flow, shared with the job context.
@@ -199,9 +200,9 @@ impl<'p, P: Payload> StateView<'p, P> {
     /// Copies the newest value to `value`. Returns whether there is one.
     ///
     /// # Errors
-    /// [`Overrun`] if a reader without a place was overtaken at every attempt; `value` then holds anything.
+    /// [`ReaderOvertaken`] if a reader without a place was overtaken at every attempt; `value` then holds anything.
     #[inline]
-    pub(crate) fn read(&mut self, value: &mut Stamped<P>) -> Result<bool, Overrun> {
+    pub(crate) fn read(&mut self, value: &mut Stamped<P>) -> Result<bool, ReaderOvertaken> {
         match self {
             Self::Sdrtr(reader) => Ok(reader.read_into(value)),
             Self::Sdrtw(reader) => again(ATTEMPTS, || reader.try_read_into(value)),
@@ -220,12 +221,15 @@ impl<'p, P: Payload> StateView<'p, P> {
 
 /// Reads until an attempt succeeds, at most `attempts` times.
 #[inline]
-fn again<E>(attempts: u32, mut read: impl FnMut() -> Result<Option<u64>, E>) -> Result<bool, Overrun> {
+fn again<E>(
+    attempts: u32,
+    mut read: impl FnMut() -> Result<Option<u64>, E>,
+) -> Result<bool, ReaderOvertaken> {
     for _ in 0..attempts {
         if let Ok(version) = read() {
             return Ok(version.is_some());
         }
         std::hint::spin_loop();
     }
-    Err(Overrun)
+    Err(ReaderOvertaken)
 }

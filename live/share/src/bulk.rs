@@ -117,10 +117,10 @@ use crate::{LayoutError, Plain};
 ///
 /// The number of blocks: those that the receiver's user holds at once, plus those that the sender's user fills at
 /// once, plus those that may wait between them. With 3, a receiver that holds one and a sender that fills one never
-/// hinder each other; [`Receiver::receive_newest`] holds one more for a moment. If the receiver is late, the sender
-/// chooses at each loan what happens: [`Sender::loan`] is refused while all blocks are out; [`Sender::loan_or_recall`]
-/// takes back the oldest block that was sent and not received. A receiver that needs only the newest block uses
-/// [`Receiver::receive_newest`].
+/// hinder each other; [`BlockReceiver::receive_newest`] holds one more for a moment. If the receiver is late, the
+/// sender chooses at each loan what happens: [`BlockSender::loan`] is refused while all blocks are out;
+/// [`BlockSender::loan_or_recall`] takes back the oldest block that was sent and not received. A receiver that needs
+/// only the newest block uses [`BlockReceiver::receive_newest`].
 ///
 /// ```
 /// use taut_share::{Line, Memory, bulk};
@@ -142,10 +142,10 @@ use crate::{LayoutError, Plain};
 pub fn pair<T: Plain>(
     memory: Memory<'_>,
     blocks: u32,
-) -> Result<(Sender<'_, T>, Receiver<'_, T>), LayoutError> {
+) -> Result<(BlockSender<'_, T>, BlockReceiver<'_, T>), LayoutError> {
     let memory = memory.claim();
     let pool = Pool::new(&memory, blocks)?;
-    Ok((Sender::attach(pool), Receiver::attach(pool)))
+    Ok((BlockSender::attach(pool), BlockReceiver::attach(pool)))
 }
 
 /// The sender's end alone; the receiver's end is in another process or made by [`receiver`]. If a sender dies, at any
@@ -159,9 +159,9 @@ pub fn pair<T: Plain>(
 ///
 /// The memory holds this object for this `T` and number of blocks, or zeros. No other sender of it exists: the last
 /// one and its loans have ended, and this call happens after that.
-pub unsafe fn sender<T: Plain>(memory: Memory<'_>, blocks: u32) -> Result<Sender<'_, T>, LayoutError> {
+pub unsafe fn sender<T: Plain>(memory: Memory<'_>, blocks: u32) -> Result<BlockSender<'_, T>, LayoutError> {
     let memory = memory.claim();
-    Ok(Sender::attach(Pool::new(&memory, blocks)?))
+    Ok(BlockSender::attach(Pool::new(&memory, blocks)?))
 }
 
 /// The receiver's end alone; the sender's end is in another process or made by [`sender`]. If a receiver dies, at any
@@ -176,9 +176,12 @@ pub unsafe fn sender<T: Plain>(memory: Memory<'_>, blocks: u32) -> Result<Sender
 ///
 /// The memory holds this object for this `T` and number of blocks, or zeros. No other receiver of it exists: the last
 /// one and the blocks that it had received have ended, and this call happens after that.
-pub unsafe fn receiver<T: Plain>(memory: Memory<'_>, blocks: u32) -> Result<Receiver<'_, T>, LayoutError> {
+pub unsafe fn receiver<T: Plain>(
+    memory: Memory<'_>,
+    blocks: u32,
+) -> Result<BlockReceiver<'_, T>, LayoutError> {
     let memory = memory.claim();
-    Ok(Receiver::attach(Pool::new(&memory, blocks)?))
+    Ok(BlockReceiver::attach(Pool::new(&memory, blocks)?))
 }
 
 /// Why nothing was received although something may wait. Nothing was taken.
@@ -241,7 +244,7 @@ impl core::error::Error for NotReceived {}
 /// moved(sender);
 /// moved(receiver);
 /// ```
-pub struct Sender<'m, T> {
+pub struct BlockSender<'m, T> {
     pool: Pool<'m, T>,
     /// The number of the next sending.
     next: Cell<u64>,
@@ -255,7 +258,7 @@ pub struct Sender<'m, T> {
     loans: Cell<Blocks>,
 }
 
-impl<'m, T: Plain> Sender<'m, T> {
+impl<'m, T: Plain> BlockSender<'m, T> {
     fn attach(pool: Pool<'m, T>) -> Self {
         let numbers = (0..pool.count()).map(|place| pool.sending(pool.order(place).load(Relaxed)).0);
         let newest = numbers.max().unwrap_or(0);
@@ -298,7 +301,7 @@ impl<'m, T: Plain> Sender<'m, T> {
         self.stock.get().next().map(|block| self.lend(block))
     }
 
-    /// As [`Sender::loan`], but if all blocks are out, takes back the oldest block that was sent and not received:
+    /// As [`BlockSender::loan`], but if all blocks are out, takes back the oldest block that was sent and not received:
     /// the receiver will miss its number. `None` if there is no such block either. Wait-free: at most two loads and
     /// an exchange for each block that is out.
     #[inline]
@@ -450,7 +453,7 @@ impl<T: Plain + fmt::Debug> fmt::Debug for Loan<'_, '_, T> {
 
 /// The sender's record of a loan: one of its `loans`.
 struct Held<'s, 'm, T: Plain> {
-    sender: &'s Sender<'m, T>,
+    sender: &'s BlockSender<'m, T>,
     block: Block,
 }
 
@@ -477,7 +480,7 @@ impl<T: Plain> Drop for Held<'_, '_, T> {
 }
 
 /// The end that receives blocks and gives them back.
-pub struct Receiver<'m, T> {
+pub struct BlockReceiver<'m, T> {
     pool: Pool<'m, T>,
     /// The number of the sending to look for next (I4).
     expected: Cell<u64>,
@@ -487,7 +490,7 @@ pub struct Receiver<'m, T> {
     inherited: Cell<Blocks>,
 }
 
-impl<'m, T: Plain> Receiver<'m, T> {
+impl<'m, T: Plain> BlockReceiver<'m, T> {
     fn attach(pool: Pool<'m, T>) -> Self {
         let dead = |block: &Block| Owner::of(pool.owner(*block).load(Relaxed)).1 == Some(Owner::Receiver);
         let inherited = pool.all().filter(dead).fold(Blocks::NONE, Blocks::with);
@@ -501,7 +504,7 @@ impl<'m, T: Plain> Receiver<'m, T> {
     ///
     /// [`NotReceived`].
     #[inline]
-    pub fn receive(&self) -> Result<Option<Received<'_, 'm, T>>, NotReceived> {
+    pub fn receive(&self) -> Result<Option<ReceivedBlock<'_, 'm, T>>, NotReceived> {
         self.take(&mut self.steps())
     }
 
@@ -514,7 +517,7 @@ impl<'m, T: Plain> Receiver<'m, T> {
     ///
     /// [`NotReceived`].
     #[inline]
-    pub fn receive_newest(&self) -> Result<Option<Received<'_, 'm, T>>, NotReceived> {
+    pub fn receive_newest(&self) -> Result<Option<ReceivedBlock<'_, 'm, T>>, NotReceived> {
         let mut steps = self.steps();
         let Some(mut newest) = self.take(&mut steps)? else { return Ok(None) };
         while let Ok(Some(newer)) = self.take(&mut steps) {
@@ -534,7 +537,7 @@ impl<'m, T: Plain> Receiver<'m, T> {
     }
 
     #[inline]
-    fn take(&self, steps: &mut Range<u64>) -> Result<Option<Received<'_, 'm, T>>, NotReceived> {
+    fn take(&self, steps: &mut Range<u64>) -> Result<Option<ReceivedBlock<'_, 'm, T>>, NotReceived> {
         // Proof: The receiver exchanges `Sent(k)` in the word of block i after it has loaded (k, i) from the order: by
         // O1 the content of sending k is there, and the word holds `Sent(k)` or a later value. Each number is used
         // once, so the exchange succeeds if and only if neither side has taken sending k. From then on the sender's
@@ -598,13 +601,13 @@ impl<'m, T: Plain> Receiver<'m, T> {
 
     /// Lends `block`, which is the receiver's and not lent.
     #[inline(always)]
-    fn lend(&self, number: u64, block: Block) -> Received<'_, 'm, T> {
+    fn lend(&self, number: u64, block: Block) -> ReceivedBlock<'_, 'm, T> {
         self.held.set(self.held.get().with(block));
         // SAFETY: not written until `Retained` is dropped, which happens after the loan of the place ends:
         // - the block's word says `Receiver` (callers), and only we change that (I1);
         // - its content is there: by O1, or since the previous receiver had it.
         let place = unsafe { self.pool.lend(block) };
-        Received { place, kept: Retained { receiver: self, number, block } }
+        ReceivedBlock { place, kept: Retained { receiver: self, number, block } }
     }
 
     /// Number of blocks of the pool.
@@ -616,22 +619,22 @@ impl<'m, T: Plain> Receiver<'m, T> {
 
 /// A block lent to the receiver's user, who reads it. If dropped, it goes back to the sender.
 #[must_use = "dropped, it goes back to the sender"]
-pub struct Received<'r, 'm, T: Plain> {
+pub struct ReceivedBlock<'r, 'm, T: Plain> {
     // In this order: the place's loan ends first.
     place: LentPlace<'m, T>,
     kept: Retained<'r, 'm, T>,
 }
 
-impl<T: Plain> Received<'_, '_, T> {
+impl<T: Plain> ReceivedBlock<'_, '_, T> {
     /// The number of its sending, as [`Loan::send`] returned it. A missing number was recalled, or skipped by
-    /// [`Receiver::receive_newest`]; a number that comes again was received by a receiver that died.
+    /// [`BlockReceiver::receive_newest`]; a number that comes again was received by a receiver that died.
     #[inline]
     pub fn number(&self) -> u64 {
         self.kept.number
     }
 }
 
-impl<T: Plain> Deref for Received<'_, '_, T> {
+impl<T: Plain> Deref for ReceivedBlock<'_, '_, T> {
     type Target = T;
 
     #[inline(always)]
@@ -640,7 +643,7 @@ impl<T: Plain> Deref for Received<'_, '_, T> {
     }
 }
 
-impl<T: Plain + fmt::Debug> fmt::Debug for Received<'_, '_, T> {
+impl<T: Plain + fmt::Debug> fmt::Debug for ReceivedBlock<'_, '_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
@@ -648,7 +651,7 @@ impl<T: Plain + fmt::Debug> fmt::Debug for Received<'_, '_, T> {
 
 /// The receiver's record of a received block: one of its `held`.
 struct Retained<'r, 'm, T: Plain> {
-    receiver: &'r Receiver<'m, T>,
+    receiver: &'r BlockReceiver<'m, T>,
     number: u64,
     block: Block,
 }

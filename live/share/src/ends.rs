@@ -41,11 +41,11 @@ use core::convert::Infallible;
 use crate::Plain;
 use crate::queue::qrtr;
 pub use crate::queue::ring::Popped;
-use crate::queue::ring::{self, Overtaken, Policy, Trace};
+use crate::queue::ring::{self, DiscardPolicy, Overwritten, Trace};
 pub use crate::state::Sample;
 use crate::state::{
-    Overrun, chen, double_buffer, emeralds, hybrid, improved_chen, improved_double_buffer, nbw_temporal,
-    peterson, presence, sdrtr, sdrtw, spinlock,
+    ReaderOvertaken, chen, double_buffer, emeralds, hybrid, improved_chen, improved_double_buffer,
+    nbw_temporal, peterson, presence, sdrtr, sdrtw, spinlock,
 };
 
 /// The end of a state that writes.
@@ -149,7 +149,7 @@ macro_rules! writers {
 }
 writers! {
     sdrtr sdrtr::NotPublished: try_publish
-    spinlock spinlock::Busy: try_write
+    spinlock spinlock::LockHeld: try_write
 }
 
 /// Writers that always succeed.
@@ -196,12 +196,12 @@ macro_rules! readers {
     )*};
 }
 readers! {
-    hybrid Observer Overrun: try_read try_read_into read_if_newer
-    nbw_temporal Reader Overrun: read read_into read_if_newer
-    emeralds SlowReader Overrun: read read_into read_if_newer
-    improved_double_buffer FastReader Overrun: read_sample read_into read_if_newer
+    hybrid Observer ReaderOvertaken: try_read try_read_into read_if_newer
+    nbw_temporal Reader ReaderOvertaken: read read_into read_if_newer
+    emeralds SlowReader ReaderOvertaken: read read_into read_if_newer
+    improved_double_buffer FastReader ReaderOvertaken: read_sample read_into read_if_newer
     sdrtw Reader sdrtw::Retry: try_read try_read_into read_if_newer
-    spinlock Reader spinlock::Busy: try_read try_read_into try_read_if_newer
+    spinlock Reader spinlock::LockHeld: try_read try_read_into try_read_if_newer
 }
 
 /// Readers that always succeed.
@@ -257,10 +257,10 @@ impl<T: Plain> Read for sdrtr::Reader<'_, T> {
 
 impl<T: Plain> Push for qrtr::Writer<'_, T> {
     type Value = T;
-    type Error = qrtr::Full<()>;
+    type Error = qrtr::QueueFull<()>;
 
     #[inline]
-    fn push(&mut self, value: &T) -> Result<(), qrtr::Full<()>> {
+    fn push(&mut self, value: &T) -> Result<(), qrtr::QueueFull<()>> {
         self.push_from(value)
     }
 }
@@ -280,7 +280,7 @@ impl<T: Plain> Pop for qrtr::Reader<'_, T> {
     }
 }
 
-impl<T: Plain, P: Policy> Push for ring::Writer<'_, T, P> {
+impl<T: Plain, P: DiscardPolicy> Push for ring::Writer<'_, T, P> {
     type Value = T;
     type Error = Infallible;
 
@@ -291,17 +291,17 @@ impl<T: Plain, P: Policy> Push for ring::Writer<'_, T, P> {
     }
 }
 
-impl<T: Plain, P: Policy, H: Trace> Pop for ring::Reader<'_, T, P, H> {
+impl<T: Plain, P: DiscardPolicy, H: Trace> Pop for ring::Reader<'_, T, P, H> {
     type Value = T;
-    type Error = Overtaken;
+    type Error = Overwritten;
 
     #[inline]
-    fn pop(&mut self) -> Result<Option<Popped<T>>, Overtaken> {
+    fn pop(&mut self) -> Result<Option<Popped<T>>, Overwritten> {
         ring::Reader::pop(self)
     }
 
     #[inline]
-    fn pop_into(&mut self, value: &mut T) -> Result<Option<u64>, Overtaken> {
+    fn pop_into(&mut self, value: &mut T) -> Result<Option<u64>, Overwritten> {
         ring::Reader::pop_into(self, value)
     }
 }

@@ -18,16 +18,16 @@
 //! | in place, up to 58 readers | [`presence`](state::presence) | all | 1 store and 1 exchange, at most 1 more of both for each reader | 1 load, 1 exchange | nothing |
 //! | in place, no exchanges | [`double_buffer`](state::double_buffer) | all | 3 stores, 1 fence, a load for each reader | 4 loads, 1 store, 1 fence | nothing |
 //! | the writer copies for active readers | [`peterson`](state::peterson) | all | 1 store, 2 fences, a load for each reader, a copy for each that is reading | 3 loads, 1 store, 2 fences, 1 copy more | nothing |
-//! | readers of known speed | [`nbw_temporal`](state::nbw_temporal) | all | 1 store, 1 fence | 2 loads, 2 fences | a read that takes longer: `Overrun` |
-//! | some readers of known speed | [`improved_chen`](state::improved_chen), [`improved_double_buffer`](state::improved_double_buffer), [`improved_peterson`](state::improved_peterson) | all | as the one they improve, for the slow readers only | slow: as there; fast: 2 loads, 2 fences | a fast read that takes longer: `Overrun` |
+//! | readers of known speed | [`nbw_temporal`](state::nbw_temporal) | all | 1 store, 1 fence | 2 loads, 2 fences | a read that takes longer: `ReaderOvertaken` |
+//! | some readers of known speed | [`improved_chen`](state::improved_chen), [`improved_double_buffer`](state::improved_double_buffer), [`improved_peterson`](state::improved_peterson) | all | as the one they improve, for the slow readers only | slow: as there; fast: 2 loads, 2 fences | a fast read that takes longer: `ReaderOvertaken` |
 //! | the same, the writer helps slow readers | [`emeralds`](state::emeralds) | all | 1 store, 1 fence, a load for each slow reader, a copy for each that is overtaken | 2 loads, 1 fence | the same; between cores a slow read too |
 //! | on one slot | [`sdrtw`](state::sdrtw) | the writer | 2 stores, 1 fence | 2 loads, 2 fences | a read that is overtaken: `Retry` |
 //! | on two slots, one reader | [`sdrtr`](state::sdrtr) | the reader | 1 exchange | 1 exchange | a write: `Busy` |
 //! | of the right job | [`dbp`](state::dbp); by time [`tccp`](state::tccp): see [`flow`](state::flow) | all | 1 load, 2 stores | 4 or 5 loads, 1 store | a read before its writer is complete: `NotYet` |
 //! | for comparison | [`spinlock`](state::spinlock) | none | unbounded | unbounded | every operation |
 //! | **every value** | | | | | |
-//! | refused when full | [`queue::qrtr`] | both | 1 load, 1 store | 1 load, 1 store | a push: `Full` |
-//! | when full, discards the oldest | [`queue::qrtwo`] | the writer | 1 store, 1 fence | 2 loads, 1 store, 1 fence | a pop that is overtaken: `Overtaken` |
+//! | refused when full | [`queue::qrtr`] | both | 1 load, 1 store | 1 load, 1 store | a push: `QueueFull` |
+//! | when full, discards the oldest | [`queue::qrtwo`] | the writer | 1 store, 1 fence | 2 loads, 1 store, 1 fence | a pop that is overtaken: `Overwritten` |
 //! | when full, discards all that wait | [`queue::qrtwc`] | the writer | the same | the same | the same |
 //! | **large blocks** | | | | | |
 //! | one sender, one receiver | [`bulk`] | both | 2 stores | 1 load, 1 exchange | a loan, or the oldest block is recalled |
@@ -45,15 +45,15 @@
 //!
 //! | report | reported to | what it means | what to do |
 //! |------|---------|---------------|------------|
-//! | [`state::Overrun`] | observers, fast readers, slow readers of `emeralds` | more writes took place during the read than there are buffers for | continue with the last value, and read again next time. In a protocol that relies on time, the reader or the writer has broken its assumption: count it, and use more buffers |
+//! | [`state::ReaderOvertaken`] | observers, fast readers, slow readers of `emeralds` | more writes took place during the read than there are buffers for | continue with the last value, and read again next time. In a protocol that relies on time, the reader or the writer has broken its assumption: count it, and use more buffers |
 //! | [`sdrtw::Retry`](state::sdrtw::Retry) | readers of one slot | a write is in progress, or took place meanwhile | retry: `read_bounded`. A retry succeeds when the writer pauses; if the writer died in a write, when there is a new one |
 //! | [`sdrtr::NotPublished::Busy`](state::sdrtr::NotPublished::Busy) | the writer for one reader | the reader is copying the previous value | retry: `publish_within`, or publish the next value. If the reader has died: `release_reader`, or a new reader |
-//! | [`spinlock::Busy`](state::spinlock::Busy) | callers of the `try_` forms | another end holds the lock | retry; code that is not real-time can use the forms that wait |
+//! | [`spinlock::LockHeld`](state::spinlock::LockHeld) | callers of the `try_` forms | another end holds the lock | retry; code that is not real-time can use the forms that wait |
 //! | [`NotYet`](state::flow::NotYet), [`NotRead`](state::tccp::NotRead)`::NotYet` | a reader's job | the writer's job whose value it reads is not complete | on the writer's processor, this is an error of the schedule; on another one, retry: `is_ready` |
 //! | [`NotRead`](state::tccp::NotRead)`::Overrun` | a reader's job | the job takes longer than the number of buffers allows | continue without the value: it is gone. Use more buffers |
 //! | [`NotActivated`](state::flow::NotActivated) | a dispatcher | a job has overrun its period, or the calls are not in the order of activations | treat it as a missed deadline; the variants say which |
-//! | [`Full`](queue::qrtr::Full) | the writer of `qrtr` | no slot is free; the error returns the value | keep it, or count it as lost |
-//! | [`Overtaken`](queue::ring::Overtaken) | readers and followers of `qrtwo`, `qrtwc` | the writer went around the ring during the copy | retry: `pop_within`. The next value says how many were `lost`. If it happens often, use more spare slots |
+//! | [`QueueFull`](queue::qrtr::QueueFull) | the writer of `qrtr` | no slot is free; the error returns the value | keep it, or count it as lost |
+//! | [`Overwritten`](queue::ring::Overwritten) | readers and followers of `qrtwo`, `qrtwc` | the writer went around the ring during the copy | retry: `pop_within`. The next value says how many were `lost`. If it happens often, use more spare slots |
 //! | [`NotReceived::Overtaken`](bulk::NotReceived::Overtaken) | a receiver | the sender recalled blocks as fast as the receiver looked for them | retry: the next call continues after them |
 //! | `Corrupt`: of [`qrtr`](queue::qrtr::Corrupt), [`sdrtr`](state::sdrtr::NotPublished::Corrupt), [`bulk`](bulk::NotReceived::Corrupt) | the side that detects it | a shared word has a value that the protocol cannot produce: the other side is broken or hostile | do not trust the other side any more: end the object, and create a new one |
 //! | [`LayoutError`] | the code that builds an object | the numbers, or the memory, do not fit it | correct the program; size the memory by `bytes` |
@@ -130,7 +130,7 @@
 //! let (mut writer, mut reader) = qrtr::pair::<u64>(Memory::new(&mut lines), 2)?;
 //! assert_eq!(writer.push(7), Ok(()));
 //! assert_eq!(writer.push(8), Ok(()));
-//! assert_eq!(writer.push(9), Err(qrtr::Full(9)));
+//! assert_eq!(writer.push(9), Err(qrtr::QueueFull(9)));
 //! assert_eq!(reader.pop(), Ok(Some(7)));
 //! # Ok::<(), taut_share::LayoutError>(())
 //! ```

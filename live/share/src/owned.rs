@@ -45,7 +45,7 @@ use core::ptr::NonNull;
 use taut_atomic::{LINE_BYTES, Line, Memory};
 
 use crate::ends::{Newer, Pop, Popped, Push, Read, Sample, Write};
-use crate::queue::ring::{self, Policy, Published, Trace, Unpublished};
+use crate::queue::ring::{self, DiscardPolicy, Published, Trace, Unpublished};
 use crate::queue::{qrtr, qrtwc, qrtwo};
 use crate::state::{
     chen, double_buffer, emeralds, hybrid, improved_chen, improved_double_buffer, improved_peterson,
@@ -123,21 +123,23 @@ ends! {
     sdrtw Writer sdrtw Reader
     spinlock Writer spinlock Reader
     qrtr Writer qrtr Reader
-    bulk Sender bulk Receiver
+    bulk BlockSender bulk BlockReceiver
 }
 
 // SAFETY: as above.
-unsafe impl<T: Plain, P: Policy + Send + 'static> End for ring::Writer<'static, T, P> {
+unsafe impl<T: Plain, P: DiscardPolicy + Send + 'static> End for ring::Writer<'static, T, P> {
     type On<'m> = ring::Writer<'m, T, P>;
 }
 
 // SAFETY: as above.
-unsafe impl<T: Plain, P: Policy + Send + 'static> End for ring::Reader<'static, T, P, Published<'static>> {
+unsafe impl<T: Plain, P: DiscardPolicy + Send + 'static> End
+    for ring::Reader<'static, T, P, Published<'static>>
+{
     type On<'m> = ring::Reader<'m, T, P, Published<'m>>;
 }
 
 // SAFETY: as above.
-unsafe impl<T: Plain, P: Policy + Send + 'static> End for ring::Reader<'static, T, P, Unpublished> {
+unsafe impl<T: Plain, P: DiscardPolicy + Send + 'static> End for ring::Reader<'static, T, P, Unpublished> {
     type On<'m> = ring::Reader<'m, T, P, Unpublished>;
 }
 
@@ -235,7 +237,7 @@ impl<T: Plain> Owned<hybrid::Reader<'static, T>> {
     }
 }
 
-impl<T: Plain, P: Policy, H: Trace> Owned<ring::Reader<'static, T, P, H>> {
+impl<T: Plain, P: DiscardPolicy, H: Trace> Owned<ring::Reader<'static, T, P, H>> {
     /// See [`ring::Reader::follower`].
     pub fn follower(&self) -> Owned<ring::Reader<'static, T, P, Unpublished>> {
         Owned { end: self.end.follower(), block: Arc::clone(&self.block) }
@@ -302,7 +304,7 @@ impl<E: Pop> Pop for Owned<E> {
 /// Both ends of an object.
 pub type Pair<W, R> = Result<(Owned<W>, Owned<R>), LayoutError>;
 /// The writer of an object, and its readers.
-pub type Group<W, R> = Result<(Owned<W>, Vec<Owned<R>>), LayoutError>;
+pub type OwnedGroup<W, R> = Result<(Owned<W>, Vec<Owned<R>>), LayoutError>;
 /// The writer of an object, its slow readers, and a fast one.
 pub type Mixed<W, S, F> = Result<(Owned<W>, Vec<Owned<S>>, Owned<F>), LayoutError>;
 
@@ -346,7 +348,7 @@ objects! {
     pair state() -> Pair<hybrid::Writer<'static, T>, hybrid::Reader<'static, T>>:
         hybrid::bytes::<T>(1, hybrid::spare::<T>()), hybrid::pair::<T>;
     /// The newest value, for this many readers, by the default: [`hybrid`](mod@hybrid).
-    group states(readers) -> Group<hybrid::Writer<'static, T>, hybrid::Reader<'static, T>>:
+    group states(readers) -> OwnedGroup<hybrid::Writer<'static, T>, hybrid::Reader<'static, T>>:
         hybrid::bytes::<T>(readers, hybrid::spare::<T>()),
         |memory, readers| hybrid::group::<T>(memory, readers, hybrid::spare::<T>());
     /// The newest value out of real-time code, for readers that retry: [`hybrid::observed`].
@@ -354,19 +356,19 @@ objects! {
         hybrid::bytes::<T>(0, hybrid::observed_spare::<T>()),
         |memory| hybrid::observed::<T>(memory, hybrid::observed_spare::<T>());
     /// The newest value, for this many readers: [`chen`](mod@chen).
-    group chen(readers) -> Group<chen::Writer<'static, T>, chen::Reader<'static, T>>:
+    group chen(readers) -> OwnedGroup<chen::Writer<'static, T>, chen::Reader<'static, T>>:
         chen::bytes::<T>(readers), chen::group::<T>;
     /// The newest value, for this many readers: [`double_buffer`](mod@double_buffer).
-    group double_buffer(readers) -> Group<double_buffer::Writer<'static, T>, double_buffer::Reader<'static, T>>:
+    group double_buffer(readers) -> OwnedGroup<double_buffer::Writer<'static, T>, double_buffer::Reader<'static, T>>:
         double_buffer::bytes::<T>(readers), double_buffer::group::<T>;
     /// The newest value, for this many readers: [`presence`](mod@presence).
-    group presence(readers) -> Group<presence::Writer<'static, T>, presence::Reader<'static, T>>:
+    group presence(readers) -> OwnedGroup<presence::Writer<'static, T>, presence::Reader<'static, T>>:
         presence::bytes::<T>(readers), presence::group::<T>;
     /// The newest value, for this many readers: [`peterson`](mod@peterson).
-    group peterson(readers) -> Group<peterson::Writer<'static, T>, peterson::Reader<'static, T>>:
+    group peterson(readers) -> OwnedGroup<peterson::Writer<'static, T>, peterson::Reader<'static, T>>:
         peterson::bytes::<T>(readers).ok_or(LayoutError::Readers)?, peterson::group::<T>;
     /// The newest value under a lock, for this many readers: [`spinlock`](mod@spinlock).
-    group spinlock(readers) -> Group<spinlock::Writer<'static, T>, spinlock::Reader<'static, T>>:
+    group spinlock(readers) -> OwnedGroup<spinlock::Writer<'static, T>, spinlock::Reader<'static, T>>:
         spinlock::bytes::<T>(), spinlock::group::<T>;
     /// The newest value, for a real-time reader: [`sdrtr`](mod@sdrtr).
     pair sdrtr() -> Pair<sdrtr::Writer<'static, T>, sdrtr::Reader<'static, T>>:
@@ -409,6 +411,6 @@ objects! {
         ring::bytes::<T>(capacity, ring::spare::<T>()).ok_or(LayoutError::Capacity)?,
         |memory, capacity| qrtwc::pair::<T>(memory, capacity, ring::spare::<T>());
     /// Large blocks that are not copied: [`bulk`](mod@bulk), through [`Owned::with`].
-    pair bulk(blocks) -> Pair<bulk::Sender<'static, T>, bulk::Receiver<'static, T>>:
+    pair bulk(blocks) -> Pair<bulk::BlockSender<'static, T>, bulk::BlockReceiver<'static, T>>:
         bulk::bytes::<T>(blocks).ok_or(LayoutError::Capacity)?, bulk::pair::<T>;
 }

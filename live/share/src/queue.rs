@@ -3,11 +3,11 @@
 
 //! Every value in order, from one writer to one reader. The protocols differ in what a push to a full queue does.
 //!
-//! | a push to a full queue       | protocol  | may be real-time | which operation can fail                           |
-//! |------------------------------|-----------|------------------|----------------------------------------------------|
-//! | is refused                   | [`qrtr`]  | both             | a push: `Full`, with the value                     |
-//! | discards the oldest value    | [`qrtwo`] | the writer       | a pop that is overtaken during its copy: `Overtaken` |
-//! | discards all waiting values  | [`qrtwc`] | the writer       | the same                                           |
+//! | a push to a full queue       | protocol  | may be real-time | which operation can fail                               |
+//! |------------------------------|-----------|------------------|--------------------------------------------------------|
+//! | is refused                   | [`qrtr`]  | both             | a push: `QueueFull`, with the value                    |
+//! | discards the oldest value    | [`qrtwo`] | the writer       | a pop that is overtaken during its copy: `Overwritten` |
+//! | discards all waiting values  | [`qrtwc`] | the writer       | the same                                               |
 //!
 //! The reader counts the discarded values. [`qrtwo`] and [`qrtwc`] share one [`ring`], and allow any number of
 //! additional readers. [The table](crate#how-to-choose) compares them with the other objects.

@@ -32,8 +32,8 @@
 //!
 //! [The table](crate#how-to-choose) lists the others: for values in place, for readers of known speed, for least
 //! memory, for the value of the right job. Most return [`Sample`]s, have `read_if_newer`, which costs one load if
-//! nothing is new, and report [`Overrun`] if a read can be overtaken and has no fallback. A second table lists [what
-//! an operation can report](crate#what-an-operation-can-report-and-what-to-do-then).
+//! nothing is new, and report [`ReaderOvertaken`] if a read can be overtaken and has no fallback. A second table lists
+//! [what an operation can report](crate#what-an-operation-can-report-and-what-to-do-then).
 
 pub mod chen;
 pub mod dbp;
@@ -111,12 +111,12 @@ const fn believed(word: u64) -> u64 {
 /// The reader was overtaken: so many writes took place during its copy that the writer may have written its buffer.
 /// The copy is discarded. In a protocol that relies on time, the assumption has been broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overrun;
+pub struct ReaderOvertaken;
 
-impl fmt::Display for Overrun {
+impl fmt::Display for ReaderOvertaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("more writes took place during the read than the number of buffers allows")
     }
 }
 
-impl core::error::Error for Overrun {}
+impl core::error::Error for ReaderOvertaken {}

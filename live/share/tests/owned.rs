@@ -244,10 +244,10 @@ fn generic_code_takes_both() {
     let (mut on_heap, mut heap_reader) = owned::sdrtw::<u64>().unwrap();
     on_heap.write(&2).unwrap();
     assert_eq!((newest(&mut lines_reader), newest(&mut heap_reader)), (Some(1), Some(2)));
-    let full: Result<(), queue::qrtr::Full<()>> = {
+    let full: Result<(), queue::qrtr::QueueFull<()>> = {
         let (mut writer, _reader) = owned::qrtr::<u64>(1).unwrap();
         writer.push(&1).unwrap();
         writer.push(&2)
     };
-    assert_eq!(full, Err(queue::qrtr::Full(())));
+    assert_eq!(full, Err(queue::qrtr::QueueFull(())));
 }

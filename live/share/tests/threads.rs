@@ -74,14 +74,14 @@ fn shared_types_are_send_and_sync() {
         qrtwc::Writer<'static, u64>: send,
         qrtwc::Reader<'static, u64>: send,
         qrtwc::Follower<'static, u64>: send,
-        bulk::Sender<'static, u64>: send,
+        bulk::BlockSender<'static, u64>: send,
         bulk::Loan<'static, 'static, u64>: neither,
-        bulk::Receiver<'static, u64>: send,
-        bulk::Received<'static, 'static, u64>: neither,
+        bulk::BlockReceiver<'static, u64>: send,
+        bulk::ReceivedBlock<'static, 'static, u64>: neither,
         owned::Owned<hybrid::Writer<'static, u64>>: send,
         owned::Owned<hybrid::Observer<'static, u64>>: send,
         owned::Owned<qrtr::Reader<'static, u64>>: send,
-        owned::Owned<bulk::Sender<'static, u64>>: send,
+        owned::Owned<bulk::BlockSender<'static, u64>>: send,
         List<u64, 4>: both,
     }
 }

@@ -20,8 +20,8 @@ impl About for Bulk {
 }
 
 impl<const N: usize> Ends<N> for Bulk {
-    type Writer = bulk::Sender<'static, [u64; N]>;
-    type Reader = bulk::Receiver<'static, [u64; N]>;
+    type Writer = bulk::BlockSender<'static, [u64; N]>;
+    type Reader = bulk::BlockReceiver<'static, [u64; N]>;
 
     #[inline(always)]
     fn put(writer: &mut Self::Writer, value: &[u64; N]) -> bool {

@@ -9,7 +9,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use taut_share::state::{Overrun, dbp, tccp};
+use taut_share::state::{ReaderOvertaken, dbp, tccp};
 
 use crate::payload::{Payload, Stamped};
 
@@ -95,20 +95,23 @@ pub(crate) fn write<P: Payload>(end: &Mutex<Writer<'_, P>>, value: &Stamped<P>) 
 
 /// Copies the value of the activated job to `value`; one job reads the same value every time. `false` if no job is
 /// activated, or nothing was ever written.
-pub(crate) fn read<P: Payload>(end: &Mutex<Reader<'_, P>>, value: &mut Stamped<P>) -> Result<bool, Overrun> {
+pub(crate) fn read<P: Payload>(
+    end: &Mutex<Reader<'_, P>>,
+    value: &mut Stamped<P>,
+) -> Result<bool, ReaderOvertaken> {
     match &mut *own(end) {
         Reader::Dbp(reader) => {
             let Some(mut job) = reader.job() else { return Ok(false) };
             let version = job.read_into(value);
             job.go_on();
             // Never `NotYet`: a job begins only when its value is there.
-            version.map(|version| version.is_some()).map_err(|dbp::NotYet| Overrun)
+            version.map(|version| version.is_some()).map_err(|dbp::NotYet| ReaderOvertaken)
         }
         Reader::Tccp(reader) => {
             let Some(mut job) = reader.job() else { return Ok(false) };
             let version = job.read_into(value);
             job.go_on();
-            version.map(|version| version.is_some()).map_err(|_| Overrun)
+            version.map(|version| version.is_some()).map_err(|_| ReaderOvertaken)
         }
     }
 }

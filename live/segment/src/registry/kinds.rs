@@ -177,7 +177,7 @@ kinds! { self memory which;
     Hybrid(readers, spare) "hybrid" {
         Writer writer() [one] hybrid::Writer<'m, T> = hybrid::writer(memory, self.readers, self.spare);
         Reader reader(which) [each readers] hybrid::Reader<'m, T> = hybrid::reader(memory, self.readers, self.spare, which);
-        Observer observer() [any] hybrid::Observer<'m, T> = hybrid::observer(memory, self.readers, self.spare);
+        Observer observer() [any] hybrid::FastReader<'m, T> = hybrid::observer(memory, self.readers, self.spare);
     }
     /// [`chen`]: the newest value, read in place.
     Chen(readers) "chen" {
@@ -295,7 +295,7 @@ kinds! { self memory which;
     }
     /// [`bulk`]: large values in place.
     Bulk(blocks) "bulk" {
-        Sender sender() [one] bulk::Sender<'m, T> = bulk::sender(memory, self.blocks);
-        Receiver receiver() [one] bulk::Receiver<'m, T> = bulk::receiver(memory, self.blocks);
+        Sender sender() [one] bulk::BlockSender<'m, T> = bulk::sender(memory, self.blocks);
+        Receiver receiver() [one] bulk::BlockReceiver<'m, T> = bulk::receiver(memory, self.blocks);
     }
 }

@@ -149,15 +149,15 @@ pub unsafe fn reader<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Read
 
 /// The queue is full; this returns the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full<T>(pub T);
+pub struct QueueFull<T>(pub T);
 
-impl<T> fmt::Display for Full<T> {
+impl<T> fmt::Display for QueueFull<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the queue is full")
     }
 }
 
-impl<T: fmt::Debug> core::error::Error for Full<T> {}
+impl<T: fmt::Debug> core::error::Error for QueueFull<T> {}
 
 /// The shared tail has a value that this protocol cannot produce: the writer is broken or hostile. Nothing was taken.
 /// The error lasts until the tail is plausible again or the object is created anew.
@@ -201,10 +201,10 @@ impl<'m, T: Plain> Writer<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Full`], with the value.
+    /// [`QueueFull`], with the value.
     #[inline]
-    pub fn push(&mut self, value: T) -> Result<(), Full<T>> {
-        self.push_from(&value).map_err(|_| Full(value))
+    pub fn push(&mut self, value: T) -> Result<(), QueueFull<T>> {
+        self.push_from(&value).map_err(|_| QueueFull(value))
     }
 
     /// Appends a copy of `value`: [`Writer::push`] without moving a large value. Wait-free: at most 1 load, one copy,
@@ -212,15 +212,15 @@ impl<'m, T: Plain> Writer<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Full`].
+    /// [`QueueFull`].
     #[inline]
-    pub fn push_from(&mut self, value: &T) -> Result<(), Full<()>> {
+    pub fn push_from(&mut self, value: &T) -> Result<(), QueueFull<()>> {
         let capacity = self.tail.slots as u64;
         if self.tail.counter.wrapping_sub(self.head) >= capacity {
             let head = self.shared_head.load(Acquire); // O2 pop
             // More than capacity is impossible: such a head is corrupt, and counts as full.
             if self.tail.counter.wrapping_sub(head) >= capacity {
-                return Err(Full(()));
+                return Err(QueueFull(()));
             }
             self.head = head;
         }
@@ -239,11 +239,11 @@ impl<'m, T: Plain> Writer<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Full`], with `fill`, which was not called.
+    /// [`QueueFull`], with `fill`, which was not called.
     #[inline]
-    pub fn push_with<R, F: FnOnce(&mut T) -> R>(&mut self, fill: F) -> Result<R, Full<F>> {
+    pub fn push_with<R, F: FnOnce(&mut T) -> R>(&mut self, fill: F) -> Result<R, QueueFull<F>> {
         if self.room(1) == 0 {
-            return Err(Full(fill));
+            return Err(QueueFull(fill));
         }
         // SAFETY: as in `push`, while `fill` runs.
         let result = unsafe { self.slots.lend_mut(self.tail.slot, fill) };

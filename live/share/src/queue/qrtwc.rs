@@ -40,7 +40,7 @@
 //! ```
 
 use super::ring;
-pub use super::ring::{Overtaken, Popped, PoppedSlice, bytes, spare};
+pub use super::ring::{Overwritten, Popped, PoppedSlice, bytes, spare};
 
 /// A full queue discards all its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct Clear;
 
 impl ring::sealed::Sealed for Clear {}
 
-impl ring::Policy for Clear {
+impl ring::DiscardPolicy for Clear {
     #[inline(always)]
     fn oldest(head: u64, tail: u64, capacity: u64) -> u64 {
         // Since `head` was the oldest, every `capacity`-th push found the queue full, and cleared it.

@@ -40,7 +40,7 @@
 //! ```
 
 use super::ring;
-pub use super::ring::{Overtaken, Popped, PoppedSlice, bytes, spare};
+pub use super::ring::{Overwritten, Popped, PoppedSlice, bytes, spare};
 
 /// A full queue discards its oldest value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct Overwrite;
 
 impl ring::sealed::Sealed for Overwrite {}
 
-impl ring::Policy for Overwrite {
+impl ring::DiscardPolicy for Overwrite {
     #[inline(always)]
     fn oldest(_: u64, tail: u64, capacity: u64) -> u64 {
         tail - capacity

@@ -7,7 +7,7 @@
 //! # Use
 //! Use it through one of these two modules; they decide what a full queue does. The writer only stores, and knows
 //! nothing of the readers. Each reader computes by itself which values were discarded before it could take them
-//! ([`Policy`]), and counts them.
+//! ([`DiscardPolicy`]), and counts them.
 //!
 //! # Callers
 //! `-`: both may run at the same time; `X`: they may not (the types and the safety conditions of `writer` and
@@ -145,7 +145,7 @@ pub(super) mod sealed {
 }
 
 /// What a full queue does.
-pub trait Policy: sealed::Sealed {
+pub trait DiscardPolicy: sealed::Sealed {
     /// Number of the oldest waiting value, for a reader that has taken all values below `head`, if more than
     /// `capacity` values have been pushed since. The result is at least `tail - capacity` and below `tail`.
     fn oldest(head: u64, tail: u64, capacity: u64) -> u64;
@@ -158,7 +158,7 @@ fn believed(counter: u64) -> u64 {
 }
 
 /// Number of the oldest waiting value for a reader at `head`, and the tail, reduced to below 2⁶³. Accepts any tail.
-fn window<P: Policy>(head: u64, tail: u64, capacity: u64) -> (u64, u64) {
+fn window<P: DiscardPolicy>(head: u64, tail: u64, capacity: u64) -> (u64, u64) {
     // A hostile writer can make a reader return any bits and count any loss; slot indices are always taken modulo n. A
     // reader accepts any tail below 2⁶³, even one that went back: once the tail is correct again, the next pop returns
     // what waits. A hostile reader (with write access) can corrupt the values that other readers get and the head that
@@ -171,7 +171,7 @@ fn window<P: Policy>(head: u64, tail: u64, capacity: u64) -> (u64, u64) {
     (if tail - head > capacity { P::oldest(head, tail, capacity) } else { head }, tail)
 }
 
-fn waiting<P: Policy>(head: u64, tail: u64, capacity: u64) -> usize {
+fn waiting<P: DiscardPolicy>(head: u64, tail: u64, capacity: u64) -> usize {
     let (oldest, tail) = window::<P>(head, tail, capacity);
     (tail - oldest) as usize
 }
@@ -216,7 +216,7 @@ impl Trace for Unpublished {
 type Ends<'m, T, P> = (Writer<'m, T, P>, Reader<'m, T, P>);
 
 /// The writer and the reader, see [`qrtwo::pair`](super::qrtwo::pair).
-pub(super) fn pair<T: Plain, P: Policy>(
+pub(super) fn pair<T: Plain, P: DiscardPolicy>(
     memory: Memory<'_>,
     capacity: u32,
     spare: u32,
@@ -231,7 +231,7 @@ pub(super) fn pair<T: Plain, P: Policy>(
 /// # Safety
 ///
 /// As there.
-pub(super) unsafe fn writer<T: Plain, P: Policy>(
+pub(super) unsafe fn writer<T: Plain, P: DiscardPolicy>(
     memory: Memory<'_>,
     capacity: u32,
     spare: u32,
@@ -246,7 +246,7 @@ pub(super) unsafe fn writer<T: Plain, P: Policy>(
 /// # Safety
 ///
 /// As there.
-pub(super) unsafe fn reader<T: Plain, P: Policy>(
+pub(super) unsafe fn reader<T: Plain, P: DiscardPolicy>(
     memory: Memory<'_>,
     capacity: u32,
     spare: u32,
@@ -261,7 +261,7 @@ pub(super) unsafe fn reader<T: Plain, P: Policy>(
 /// # Safety
 ///
 /// As there.
-pub(super) unsafe fn follower<T: Plain, P: Policy>(
+pub(super) unsafe fn follower<T: Plain, P: DiscardPolicy>(
     memory: Memory<'_>,
     capacity: u32,
     spare: u32,
@@ -294,15 +294,15 @@ pub struct PoppedSlice {
 /// The writer went around the ring during the copy and may have overwritten the value; the copy is discarded. The
 /// next attempt begins after the discarded values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overtaken;
+pub struct Overwritten;
 
-impl fmt::Display for Overtaken {
+impl fmt::Display for Overwritten {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the writer overwrote the value while it was copied")
     }
 }
 
-impl core::error::Error for Overtaken {}
+impl core::error::Error for Overwritten {}
 
 /// The end that pushes. Real-time.
 pub struct Writer<'m, T, P> {
@@ -314,7 +314,7 @@ pub struct Writer<'m, T, P> {
     policy: PhantomData<P>,
 }
 
-impl<'m, T: Plain, P: Policy> Writer<'m, T, P> {
+impl<'m, T: Plain, P: DiscardPolicy> Writer<'m, T, P> {
     fn attach(memory: &Claimed<'m>, capacity: u32, slots: usize) -> Self {
         let shared_tail = memory.word(TAIL);
         // O2 publish: this writer overwrites slots only after the tail stores of the writers before it.
@@ -507,14 +507,14 @@ struct Run {
     lost: u64,
 }
 
-impl<T: Plain, P: Policy> View<'_, T, P> {
+impl<T: Plain, P: DiscardPolicy> View<'_, T, P> {
     /// Copies the oldest value; `None` if there is none.
     #[inline(always)]
-    fn copy_one(&self, value: &mut MaybeUninit<T>) -> Result<Option<Run>, Overtaken> {
+    fn copy_one(&self, value: &mut MaybeUninit<T>) -> Result<Option<Run>, Overwritten> {
         // Proof: b, the number of the oldest value, depends only on the tail at the first load and on the reader's own
-        // head ([`Policy::oldest`]), so that load is the linearization point of a pop, for order and for loss. "Empty"
-        // is exact: at that instant the tail equals the head. The pops that return the values of a copied line all
-        // linearize at the load before its copy, as a slice does: the reader still returns values that the writer
+        // head ([`DiscardPolicy::oldest`]), so that load is the linearization point of a pop, for order and for loss.
+        // "Empty" is exact: at that instant the tail equals the head. The pops that return the values of a copied line
+        // all linearize at the load before its copy, as a slice does: the reader still returns values that the writer
         // discards after that load, and does not count them as lost. So it returns at most min(B, capacity) - 1 values
         // that the policy has already discarded; they are as old as its last copy.
         let tail = self.shared_tail.load(Relaxed);
@@ -535,13 +535,13 @@ impl<T: Plain, P: Policy> View<'_, T, P> {
     /// [`View::copy_one`] if values were discarded.
     #[cold]
     #[inline(never)]
-    fn copy_behind(&self, tail: u64, value: &mut MaybeUninit<T>) -> Result<Option<Run>, Overtaken> {
+    fn copy_behind(&self, tail: u64, value: &mut MaybeUninit<T>) -> Result<Option<Run>, Overwritten> {
         let (at, lost, waiting) = self.skip(tail);
         if waiting == 0 { Ok(None) } else { self.copy_at(at, lost, value).map(Some) }
     }
 
     #[inline(always)]
-    fn copy_at(&self, at: Position, lost: u64, value: &mut MaybeUninit<T>) -> Result<Run, Overtaken> {
+    fn copy_at(&self, at: Position, lost: u64, value: &mut MaybeUninit<T>) -> Result<Run, Overwritten> {
         // SAFETY: the slot is below the number of slots, and a T fits (layout); only `store`, `load_into` and
         // `load_run` access slots.
         unsafe { self.slots.load_into(at.slot, value) };
@@ -553,7 +553,7 @@ impl<T: Plain, P: Policy> View<'_, T, P> {
 
     /// Copies as many of the oldest waiting values as fit in `values`; `None` if there are none.
     #[inline(always)]
-    fn copy_run(&self, values: &mut [T]) -> Result<Option<Run>, Overtaken> {
+    fn copy_run(&self, values: &mut [T]) -> Result<Option<Run>, Overwritten> {
         let Some((at, lost, count)) = self.oldest(values.len()) else { return Ok(None) };
         let (first, second) = values[..count].split_at_mut(at.until_end(count));
         // SAFETY: as in `copy_at`: the first run ends at the last slot or before it, the second begins at slot 0, and
@@ -569,7 +569,7 @@ impl<T: Plain, P: Policy> View<'_, T, P> {
 
     /// [`View::copy_run`] for at most one line of values.
     #[inline(always)]
-    fn copy_line(&self, values: &mut [T]) -> Result<Option<Run>, Overtaken> {
+    fn copy_line(&self, values: &mut [T]) -> Result<Option<Run>, Overwritten> {
         let Some((at, lost, count)) = self.oldest(values.len()) else { return Ok(None) };
         if count == values.len() && at.until_end(count) == count {
             // SAFETY: as in `copy_run`, one run. The compiler knows its length.
@@ -604,7 +604,7 @@ impl<T: Plain, P: Policy> View<'_, T, P> {
 
     /// The run of `count` values that were copied from `at` on, if the copy is not torn.
     #[inline(always)]
-    fn checked(&self, at: Position, lost: u64, count: usize) -> Result<Option<Run>, Overtaken> {
+    fn checked(&self, at: Position, lost: u64, count: usize) -> Result<Option<Run>, Overwritten> {
         self.check(at)?;
         let mut behind = at;
         behind.advance_by(count);
@@ -621,7 +621,7 @@ impl<T: Plain, P: Policy> View<'_, T, P> {
 
     /// Checks that the writer has not overwritten the values that were copied from `oldest` on.
     #[inline(always)]
-    fn check(&self, oldest: Position) -> Result<(), Overtaken> {
+    fn check(&self, oldest: Position) -> Result<(), Overwritten> {
         // Proof: Suppose that a reader loads tail t > b, copies value b, and then loads tail t' ≤ b + n - B. By O2
         // each word that it copies is of value b or of a later value. A later value in this slot has number b + n or
         // above; by I1 the writer stored it after the fence of a batch that began with a tail of at least
@@ -631,7 +631,7 @@ impl<T: Plain, P: Policy> View<'_, T, P> {
         // that the check of the first value holds for all.
         fence(Acquire); // O1 overwrite: the words before the second load of the tail.
         let pushed = self.shared_tail.load(Relaxed).wrapping_sub(oldest.counter);
-        if pushed > (self.head.slots - batch::<T>()) as u64 { Err(Overtaken) } else { Ok(()) }
+        if pushed > (self.head.slots - batch::<T>()) as u64 { Err(Overwritten) } else { Ok(()) }
     }
 }
 
@@ -642,7 +642,7 @@ impl<T, P> Clone for Reader<'_, T, P, Unpublished> {
     }
 }
 
-impl<'m, T: Plain, P: Policy> Reader<'m, T, P> {
+impl<'m, T: Plain, P: DiscardPolicy> Reader<'m, T, P> {
     fn attach(memory: &Claimed<'m>, capacity: u32, slots: usize) -> Self {
         let shared_head = memory.word(HEAD);
         let view = View {
@@ -657,7 +657,7 @@ impl<'m, T: Plain, P: Policy> Reader<'m, T, P> {
     }
 }
 
-impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
+impl<'m, T: Plain, P: DiscardPolicy, H: Trace> Reader<'m, T, P, H> {
     /// A follower that begins where this end is, and sees every value from there on, independently of this end.
     pub fn follower(&self) -> Reader<'m, T, P, Unpublished> {
         Reader { view: self.not_taken(), ahead: Ahead::NONE, lost: 0, trace: Unpublished }
@@ -677,9 +677,9 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
     ///
     /// # Errors
     ///
-    /// [`Overtaken`]: nothing was taken.
+    /// [`Overwritten`]: nothing was taken.
     #[inline]
-    pub fn pop(&mut self) -> Result<Option<Popped<T>>, Overtaken> {
+    pub fn pop(&mut self) -> Result<Option<Popped<T>>, Overwritten> {
         let mut value = MaybeUninit::uninit();
         let Some(lost) = self.pop_to(&mut value)? else { return Ok(None) };
         // SAFETY: `pop_to` fills what a T uses; T is Plain: any bytes are one (and these are of one value: proof
@@ -692,14 +692,14 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
     ///
     /// # Errors
     ///
-    /// [`Overtaken`]: nothing was taken, and `value` holds anything.
+    /// [`Overwritten`]: nothing was taken, and `value` holds anything.
     #[inline]
-    pub fn pop_into(&mut self, value: &mut T) -> Result<Option<u64>, Overtaken> {
+    pub fn pop_into(&mut self, value: &mut T) -> Result<Option<u64>, Overwritten> {
         self.pop_to(uninit(value))
     }
 
     #[inline(always)]
-    fn pop_to(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, Overtaken> {
+    fn pop_to(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, Overwritten> {
         if batch::<T>() == 1 {
             let Some(run) = self.view.copy_one(value)? else { return Ok(None) };
             self.pass(&run);
@@ -721,7 +721,7 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
 
     /// Copies the oldest waiting values, up to a line. Returns how many were discarded before them.
     #[inline(never)]
-    fn read_ahead(&mut self) -> Result<Option<u64>, Overtaken> {
+    fn read_ahead(&mut self) -> Result<Option<u64>, Overwritten> {
         let Some(run) = self.view.copy_line(self.ahead.room::<T>())? else { return Ok(None) };
         (self.ahead.next, self.ahead.count) = (0, run.count);
         self.pass(&run);
@@ -757,9 +757,9 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
     ///
     /// # Errors
     ///
-    /// [`Overtaken`] if every attempt was overtaken: nothing was taken.
+    /// [`Overwritten`] if every attempt was overtaken: nothing was taken.
     #[inline]
-    pub fn pop_within(&mut self, attempts: u32) -> Result<Option<Popped<T>>, Overtaken> {
+    pub fn pop_within(&mut self, attempts: u32) -> Result<Option<Popped<T>>, Overwritten> {
         for _ in 1..attempts {
             if let Ok(popped) = self.pop() {
                 return Ok(popped);
@@ -775,9 +775,9 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
     ///
     /// # Errors
     ///
-    /// [`Overtaken`]: nothing was taken, and `values` hold anything.
+    /// [`Overwritten`]: nothing was taken, and `values` hold anything.
     #[inline]
-    pub fn pop_slice(&mut self, values: &mut [T]) -> Result<PoppedSlice, Overtaken> {
+    pub fn pop_slice(&mut self, values: &mut [T]) -> Result<PoppedSlice, Overwritten> {
         if self.ahead.left() > 0 && !values.is_empty() {
             self.view = self.not_taken();
             self.ahead = Ahead::NONE;

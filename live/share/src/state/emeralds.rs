@@ -67,7 +67,7 @@ pub use super::nbw_temporal::Reader as FastReader;
 use super::peterson::{bytes_over, parts};
 use super::ring::{Ring, Turn};
 use super::sample;
-pub use super::{Overrun, Sample};
+pub use super::{ReaderOvertaken, Sample};
 use crate::places::uninit;
 use crate::{LayoutError, Plain};
 
@@ -187,7 +187,7 @@ pub unsafe fn fast_reader<T: Plain>(
 
 // A hostile reader can make the writer copy once for each of its own attempts, which is in the bound, and spoil all
 // values for the others; the writer names buffers and answers by numbers that are private to it. A hostile writer can
-// make a reader return any bits or `Overrun`: the number of a buffer is bounded, and the steps are the same.
+// make a reader return any bits or `ReaderOvertaken`: the number of a buffer is bounded, and the steps are the same.
 
 /// The end that writes. Real-time.
 pub struct Writer<'m, T> {
@@ -284,9 +284,10 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: more than `buffers` - 2 writes ended during each attempt, and the writer has not answered yet.
+    /// [`ReaderOvertaken`]: more than `buffers` - 2 writes ended during each attempt, and the writer has not answered
+    /// yet.
     #[inline]
-    pub fn read(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+    pub fn read(&mut self) -> Result<Option<Sample<T>>, ReaderOvertaken> {
         self.read_bounded(2)
     }
 
@@ -297,7 +298,7 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     ///
     /// As [`SlowReader::read`].
     #[inline]
-    pub fn read_bounded(&mut self, attempts: u32) -> Result<Option<Sample<T>>, Overrun> {
+    pub fn read_bounded(&mut self, attempts: u32) -> Result<Option<Sample<T>>, ReaderOvertaken> {
         // SAFETY: `newest` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| self.newest(value, attempts)) }
     }
@@ -309,7 +310,7 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     ///
     /// As [`SlowReader::read`].
     #[inline]
-    pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+    pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, ReaderOvertaken> {
         // SAFETY: `newer` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| self.newer(value)) }
     }
@@ -321,7 +322,7 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     ///
     /// As [`SlowReader::read`]; `value` may then hold anything.
     #[inline]
-    pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+    pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, ReaderOvertaken> {
         self.newest(uninit(value), 2)
     }
 
@@ -332,7 +333,7 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     ///
     /// As [`SlowReader::read`]; `value` may then hold anything.
     #[inline]
-    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, ReaderOvertaken> {
         self.newer(uninit(value))
     }
 
@@ -344,13 +345,13 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     }
 
     #[inline(always)]
-    fn newest(&mut self, value: &mut MaybeUninit<T>, attempts: u32) -> Result<Option<u64>, Overrun> {
+    fn newest(&mut self, value: &mut MaybeUninit<T>, attempts: u32) -> Result<Option<u64>, ReaderOvertaken> {
         let latest = self.ring.latest.load(Acquire); // O1 publish
         if latest == 0 { Ok(None) } else { self.copy(latest, value, attempts).map(Some) }
     }
 
     #[inline(always)]
-    fn newer(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, Overrun> {
+    fn newer(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, ReaderOvertaken> {
         let latest = self.ring.latest.load(Acquire); // O1 publish
         if self.ring.turn(latest).version() == self.seen {
             return Ok(None);
@@ -360,7 +361,12 @@ impl<'m, T: Plain> SlowReader<'m, T> {
 
     /// Copies the value of one write, `latest` or a newer one; returns the number of that write.
     #[inline(always)]
-    fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>, attempts: u32) -> Result<u64, Overrun> {
+    fn copy(
+        &mut self,
+        latest: u64,
+        value: &mut MaybeUninit<T>,
+        attempts: u32,
+    ) -> Result<u64, ReaderOvertaken> {
         self.seen = match self.attempt(latest, value) {
             Some(version) => version,
             None => self.insist(latest, value, attempts)?,
@@ -383,7 +389,12 @@ impl<'m, T: Plain> SlowReader<'m, T> {
 
     /// After a write overtook the attempt at `first`: asks the writer, and makes the remaining attempts.
     #[cold]
-    fn insist(&mut self, first: u64, value: &mut MaybeUninit<T>, attempts: u32) -> Result<u64, Overrun> {
+    fn insist(
+        &mut self,
+        first: u64,
+        value: &mut MaybeUninit<T>,
+        attempts: u32,
+    ) -> Result<u64, ReaderOvertaken> {
         // With 3 buffers or more, *the second attempt succeeds* wherever the other threads see a store within the time
         // of one write. This always holds on one core, since a thread switch is a full fence. Then slow reads are
         // wait-free too: if the second attempt were overtaken, two writes would have ended during it, and the first of
@@ -398,7 +409,7 @@ impl<'m, T: Plain> SlowReader<'m, T> {
                 return Ok(version);
             }
             if left <= 1 {
-                return Err(Overrun);
+                return Err(ReaderOvertaken);
             }
             left -= 1;
             spin_loop();

@@ -8,7 +8,7 @@
 //! newest slot, and the slot's stamp shows whether the writer reused the slot during the copy; more spare slots make
 //! this rarer. If the writer did, the reader reads a second time, with a claim as in [`super::chen`], which always
 //! succeeds. Any number of [`Observer`]s may read beside the readers: they leave no trace, and an observer that was
-//! overtaken gets [`Overrun`].
+//! overtaken gets [`ReaderOvertaken`].
 //!
 //! If callers use values in place and do not copy them, see [`super::chen`]. If the speed of some readers is known,
 //! [`super::improved_chen`] saves their slots. If memory must be smallest and readers may get `Retry`, see
@@ -34,7 +34,7 @@
 //! | `write`         | 2 fences (1 free on x86-64) + P loads + W words + 2 stores; 1 exchange more per reader that is in the middle of a claim |
 //! | `read`, `read_into` | 2 loads + W words + 1 fence (free on x86-64); if at least X + 1 writes overtake it: 1 load + 1 store + 1 fence + 1 exchange + W words more |
 //! | `read_if_newer` | `read`; 1 load if nothing is new                                                          |
-//! | an observer's `try_read` | 2 loads + W words + 2 fences; `Overrun` if it was overtaken                      |
+//! | an observer's `try_read` | 2 loads + W words + 2 fences; `ReaderOvertaken` if it was overtaken              |
 //! | `version`       | 1 load                                                                                    |
 //!
 //! # Orderings
@@ -67,7 +67,7 @@ use super::chen::{
     Claims, LATEST, NOTHING, READERS_MAX, SLOT, claim, object_bytes, slot, slots_at, successor,
 };
 use super::turns::Turns;
-pub use super::{Overrun, Sample};
+pub use super::{ReaderOvertaken, Sample};
 use super::{believed, sample, whole_sample};
 use crate::places::{Places, uninit};
 use crate::plain::{fit, word_bytes};
@@ -135,9 +135,9 @@ pub const fn observed_spare<T: Plain>() -> u32 {
 
 /// The writer, and an observer that the caller may clone, on one memory without registered readers: [`bytes`] of 0
 /// readers. For one slot and one line more, writer and observers have the guarantees of [`super::sdrtw`]: the writer
-/// only stores, as there, and an observer that was overtaken gets [`Overrun`]. But here only the second write after the
-/// copied one overtakes an observer (with spare slots, write `spare` + 2 after it), while with one slot every write
-/// disturbs a reader. (Under a writer that never pauses a reader of one slot must retry for milliseconds.)
+/// only stores, as there, and an observer that was overtaken gets [`ReaderOvertaken`]. But here only the second write
+/// after the copied one overtakes an observer (with spare slots, write `spare` + 2 after it), while with one slot every
+/// write disturbs a reader. (Under a writer that never pauses a reader of one slot must retry for milliseconds.)
 ///
 /// ```
 /// use taut_share::{Line, Memory, state::hybrid};
@@ -401,9 +401,9 @@ impl<T: Plain> Observer<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: the writer reused the slot during the read.
+    /// [`ReaderOvertaken`]: the writer reused the slot during the read.
     #[inline]
-    pub fn try_read(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+    pub fn try_read(&mut self) -> Result<Option<Sample<T>>, ReaderOvertaken> {
         let newest = self.latest.load(Relaxed);
         let is_there = newest != NOTHING;
         // SAFETY: `fast` fills the used bytes of a value if it returns a number.
@@ -415,9 +415,9 @@ impl<T: Plain> Observer<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: the writer reused the slot during the read, and `value` may hold anything.
+    /// [`ReaderOvertaken`]: the writer reused the slot during the read, and `value` may hold anything.
     #[inline]
-    pub fn try_read_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+    pub fn try_read_into(&mut self, value: &mut T) -> Result<Option<u64>, ReaderOvertaken> {
         let newest = self.latest.load(Relaxed);
         if newest == NOTHING {
             return Ok(None);
@@ -430,9 +430,9 @@ impl<T: Plain> Observer<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: the writer reused the slot during the read.
+    /// [`ReaderOvertaken`]: the writer reused the slot during the read.
     #[inline]
-    pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+    pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, ReaderOvertaken> {
         let newest = self.latest.load(Relaxed);
         let is_newer = newest != self.seen;
         // SAFETY: `fast` fills the used bytes of a value if it returns a number.
@@ -446,7 +446,7 @@ impl<T: Plain> Observer<'_, T> {
     ///
     /// As [`Observer::read_if_newer`]; `value` may then hold anything.
     #[inline]
-    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, ReaderOvertaken> {
         let newest = self.latest.load(Relaxed);
         if newest == self.seen { Ok(None) } else { self.fast(newest, uninit(value)).map(Some) }
     }
@@ -460,12 +460,12 @@ impl<T: Plain> Observer<'_, T> {
 
     /// Copies the value of `newest`; returns the number of its write.
     #[inline(always)]
-    fn fast(&mut self, newest: u64, value: &mut MaybeUninit<T>) -> Result<u64, Overrun> {
+    fn fast(&mut self, newest: u64, value: &mut MaybeUninit<T>) -> Result<u64, ReaderOvertaken> {
         // A fence, and not an Acquire load: for memory that is mapped read-only, the language allows only relaxed
         // loads.
         fence(Acquire); // O1 publish
         if !self.copy(newest, value) {
-            return Err(Overrun);
+            return Err(ReaderOvertaken);
         }
         self.seen = newest;
         Ok(newest >> 8)

@@ -8,7 +8,8 @@
 //! For objects where the longest time of a read and the rate of the writes are known: readers during whose reads only
 //! few writes take place need no slot each, only a few slots together. A fast reader costs the writer nothing and the
 //! caller may clone it; slow readers are registered, and their reads never fail. A fast reader detects an assumption
-//! that fails: it gets [`Overrun`], and never a torn value. If nothing is known about time, see [`super::hybrid`].
+//! that fails: it gets [`ReaderOvertaken`], and never a torn value. If nothing is known about time, see
+//! [`super::hybrid`].
 //!
 //! # Callers
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`slow_reader`] ensure it).
@@ -46,14 +47,15 @@ use core::iter::FusedIterator;
 use taut_atomic::Memory;
 
 use super::hybrid::{self, Observer, Shared};
-pub use super::hybrid::{Overrun, Sample, Writer};
+pub use super::hybrid::{ReaderOvertaken, Sample, Writer};
 use super::whole_sample;
 use crate::places::uninit;
 use crate::{LayoutError, Plain};
 
 // Proof: A fast read copies the slot that latest named when the read began. Of the writes since then, at most N - 1
 // have begun before the read ends (assumption), and the N-th is the first that can fill the slot again (I1). So the
-// read does not return `Overrun`; and if the assumption fails, the stamp shows it (`hybrid`). Slow reads: `chen`.
+// read does not return `ReaderOvertaken`; and if the assumption fails, the stamp shows it (`hybrid`). Slow reads:
+// `chen`.
 
 /// A reader that relies on time. It is not registered; clone it for more.
 pub type FastReader<'m, T> = Observer<'m, T>;

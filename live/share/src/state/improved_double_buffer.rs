@@ -6,9 +6,9 @@
 //! # Use
 //! For objects most of whose readers are fast compared with the writer's period, by analysis. A fast reader costs no
 //! memory of its own, the writer does not check for it, there may be any number of fast readers, and they have no
-//! reader number. If the analysis was wrong a fast reader gets [`Overrun`], and never a torn value. Slow readers
-//! (loggers, displays, remote ends) are protected for as long as their reads take. If nothing is known about any
-//! reader, see [`super::presence`]. If every value must arrive, see [`crate::queue`].
+//! reader number. If the analysis was wrong a fast reader gets [`ReaderOvertaken`], and never a torn value. Slow
+//! readers (loggers, displays, remote ends) are protected for as long as their reads take. If nothing is known about
+//! any reader, see [`super::presence`]. If every value must arrive, see [`crate::queue`].
 //!
 //! # Callers
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`slow_reader`] ensure it).
@@ -63,7 +63,7 @@ use core::mem::MaybeUninit;
 use taut_atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, StridedWords, fence};
 
-pub use super::{Overrun, Sample};
+pub use super::{ReaderOvertaken, Sample};
 use super::{believed, sample, whole_sample};
 use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
@@ -275,8 +275,8 @@ impl<'m, T: Plain> Object<'m, T> {
     /// The row of `latest`; 0 if the word names no row of this object.
     #[inline(always)]
     fn row(&self, latest: u64) -> usize {
-        // A hostile process can make a reader return any bits or `Overrun`; a reader bounds the slots that it uses,
-        // and the writer names its slots by private words. A fast reader also works where the memory is mapped
+        // A hostile process can make a reader return any bits or `ReaderOvertaken`; a reader bounds the slots that it
+        // uses, and the writer names its slots by private words. A fast reader also works where the memory is mapped
         // read-only.
         let row = (latest >> 1 & 127) as usize;
         if row < self.rows { row } else { 0 }
@@ -345,7 +345,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         // load of latest) loaded the newest row: the row of the write before the search found it in x, or a newer one.
         // The search has already passed that row in this round, but y is still ahead of it: a contradiction. So each
         // round writes at least H - 1 of the other rows, and two rounds, after which the same column is written again,
-        // are 2 H writes. Hence a fast read that at most 2 H - 1 ≥ V writes overlap never returns `Overrun`.
+        // are 2 H writes. Hence a fast read that at most 2 H - 1 ≥ V writes overlap never returns `ReaderOvertaken`.
         let mut taken = 0;
         if self.object.slow > 0 {
             fence(SeqCst); // O3 look: our last publish before our loads of stand.
@@ -501,8 +501,8 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     }
 }
 
-/// An end that reads and leaves no trace: safe if its read is fast enough; otherwise the read returns [`Overrun`].
-/// Real-time.
+/// An end that reads and leaves no trace: safe if its read is fast enough; otherwise the read returns
+/// [`ReaderOvertaken`]. Real-time.
 pub struct FastReader<'m, T> {
     object: Object<'m, T>,
     /// The number of the value that this reader returned last.
@@ -523,7 +523,7 @@ impl<'m, T: Plain> FastReader<'m, T> {
 
     /// Copies the value that `latest` names; returns its number.
     #[inline(always)]
-    fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> Result<u64, Overrun> {
+    fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> Result<u64, ReaderOvertaken> {
         // Proof: Fast reads: suppose a reader loads latest, which names a slot and number n. By O1 it sees there every
         // word of write n, or of a later write. Suppose it had seen a word of a later write. Then by O4 its load of
         // the slot's number would return that write's number, or a later one, and not n. So a value that the check
@@ -539,7 +539,7 @@ impl<'m, T: Plain> FastReader<'m, T> {
         let version = latest >> 8;
         // `latest` carries 56 bits of the number.
         if self.object.number(slot) << 8 >> 8 != version {
-            return Err(Overrun);
+            return Err(ReaderOvertaken);
         }
         self.seen = version;
         Ok(version)
@@ -549,9 +549,9 @@ impl<'m, T: Plain> FastReader<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: more writes overlapped the read than the object was made for. The next read may succeed.
+    /// [`ReaderOvertaken`]: more writes overlapped the read than the object was made for. The next read may succeed.
     #[inline]
-    pub fn read_sample(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+    pub fn read_sample(&mut self) -> Result<Option<Sample<T>>, ReaderOvertaken> {
         let latest = self.object.latest.load(Relaxed);
         // SAFETY: `copy` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| (latest != 0).then(|| self.copy(latest, value)).transpose()) }
@@ -563,7 +563,7 @@ impl<'m, T: Plain> FastReader<'m, T> {
     ///
     /// As [`FastReader::read_sample`].
     #[inline]
-    pub fn read(&mut self) -> Result<Option<T>, Overrun> {
+    pub fn read(&mut self) -> Result<Option<T>, ReaderOvertaken> {
         Ok(self.read_sample()?.map(|sample| sample.value))
     }
 
@@ -573,7 +573,7 @@ impl<'m, T: Plain> FastReader<'m, T> {
     ///
     /// As [`FastReader::read_sample`].
     #[inline]
-    pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+    pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, ReaderOvertaken> {
         let latest = self.object.latest.load(Relaxed);
         let is_newer = latest >> 8 != self.seen;
         // SAFETY: `copy` fills the used bytes of a value if it returns a number.
@@ -587,7 +587,7 @@ impl<'m, T: Plain> FastReader<'m, T> {
     ///
     /// As [`FastReader::read_sample`]; `value` may then hold anything.
     #[inline]
-    pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+    pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, ReaderOvertaken> {
         let latest = self.object.latest.load(Relaxed);
         if latest == 0 { Ok(None) } else { self.copy(latest, uninit(value)).map(Some) }
     }
@@ -599,7 +599,7 @@ impl<'m, T: Plain> FastReader<'m, T> {
     ///
     /// As [`FastReader::read_sample`]; `value` may then hold anything.
     #[inline]
-    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, ReaderOvertaken> {
         let latest = self.object.latest.load(Relaxed);
         if latest >> 8 == self.seen { Ok(None) } else { self.copy(latest, uninit(value)).map(Some) }
     }

@@ -7,8 +7,8 @@
 //! # Use
 //! One object for readers of which some are known to be fast enough for [`super::nbw_temporal`], and some are not. It
 //! needs few buffers, since slow readers need none of the ring; the writer loads words of the slow readers only, and
-//! fast readers store nothing. A fast reader whose timing assumption fails gets [`Overrun`]. If all readers are fast,
-//! see [`super::nbw_temporal`]; if none is, [`super::peterson`]. If the slow readers can wait for a write, see
+//! fast readers store nothing. A fast reader whose timing assumption fails gets [`ReaderOvertaken`]. If all readers are
+//! fast, see [`super::nbw_temporal`]; if none is, [`super::peterson`]. If the slow readers can wait for a write, see
 //! [`super::emeralds`].
 //!
 //! # Callers
@@ -22,9 +22,9 @@
 //! |--------------------------|-------------------------------------------------------------------------------|
 //! | `write`                  | 1 store + W words + 2 fences + M loads, and W words + 1 store for each slow reader that has begun a read since its last copy |
 //! | `SlowReader::read`       | 3 loads + 1 store + 2 fences + W or 2 W words                                 |
-//! | `FastReader::read`       | 2 loads + W words + 2 fences, or [`Overrun`] after that                       |
+//! | `FastReader::read`       | 2 loads + W words + 2 fences, or [`ReaderOvertaken`] after that               |
 //!
-//! A fast reader does not get [`Overrun`] while at most `buffers` - 2 writes end during its read:
+//! A fast reader does not get [`ReaderOvertaken`] while at most `buffers` - 2 writes end during its read:
 //! [`nbw_temporal::buffers`](super::nbw_temporal::buffers) computes the number of buffers for the slowest of the fast
 //! readers.
 //!
@@ -42,7 +42,7 @@
 
 pub use super::nbw_temporal::Reader as FastReader;
 pub use super::peterson::{Reader as SlowReader, Readers as SlowReaders, Writer};
-pub use super::{Overrun, Sample};
+pub use super::{ReaderOvertaken, Sample};
 use crate::{LayoutError, Plain};
 use taut_atomic::Memory;
 

@@ -8,8 +8,8 @@
 //! Measurements and state between real-time tasks whose periods and deadlines are known. Both sides do the least work
 //! that is possible, and readers store nothing: their process may map the memory read-only. The price is memory: as
 //! many buffers as writes can begin during a read ([`buffers`] computes the number). If a timing assumption fails,
-//! the reader pays: it gets [`Overrun`]. If some readers are too slow for this, [`super::improved_peterson`] and
-//! [`super::emeralds`] put them on the same buffers. If there are no periods to rely on, see [`super::peterson`].
+//! the reader pays: it gets [`ReaderOvertaken`]. If some readers are too slow for this, [`super::improved_peterson`]
+//! and [`super::emeralds`] put them on the same buffers. If there are no periods to rely on, see [`super::peterson`].
 //!
 //! # Callers
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] ensure it).
@@ -29,8 +29,8 @@
 //! | `read_if_newer` | `read`; 1 load when there is nothing newer                                            |
 //! | `version`       | 1 load                                                                                |
 //!
-//! `read` does not return [`Overrun`] while at most `buffers` - 2 writes end between its first load and its last:
-//! [`buffers`] says how many buffers timing needs for this.
+//! `read` does not return [`ReaderOvertaken`] while at most `buffers` - 2 writes end between its first load and its
+//! last: [`buffers`] says how many buffers timing needs for this.
 //!
 //! # Orderings
 //! - O1 publish: Release of the store of `latest` ↔ Acquire fence after the reader's first load of it.
@@ -56,12 +56,12 @@ use taut_atomic::{Memory, fence};
 
 use super::ring::{self, Ring, Turn};
 use super::sample;
-pub use super::{Overrun, Sample};
+pub use super::{ReaderOvertaken, Sample};
 use crate::places::uninit;
 use crate::{LayoutError, Plain};
 
-/// The number of buffers with which no read returns [`Overrun`]: max(2, ⌈(R + D) / P⌉) + 2, for the longest `read_ns`
-/// R, and the writer's relative `deadline_ns` D and `period_ns` P (see [Progress](self#progress)).
+/// The number of buffers with which no read returns [`ReaderOvertaken`]: max(2, ⌈(R + D) / P⌉) + 2, for the longest
+/// `read_ns` R, and the writer's relative `deadline_ns` D and `period_ns` P (see [Progress](self#progress)).
 ///
 /// `None` if the period is 0, the sum overflows, or the result is more than 256.
 ///
@@ -72,7 +72,7 @@ use crate::{LayoutError, Plain};
 /// assert_eq!(buffers(1_400_000, 700_000, 1_000_000), Some(5));
 /// ```
 ///
-/// The object needs this number so that `read` does not return [`Overrun`], which it does not while at most
+/// The object needs this number so that `read` does not return [`ReaderOvertaken`], which it does not while at most
 /// `buffers` - 2 writes end between its first load and its last. With
 ///
 /// - R: the longest time from the begin of `read` to its return, including all preemption by others;
@@ -220,9 +220,9 @@ impl<'m, T: Plain> Reader<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: more than `buffers` - 2 writes ended during the read. The next read may succeed.
+    /// [`ReaderOvertaken`]: more than `buffers` - 2 writes ended during the read. The next read may succeed.
     #[inline]
-    pub fn read(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+    pub fn read(&mut self) -> Result<Option<Sample<T>>, ReaderOvertaken> {
         // SAFETY: `newest` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| self.newest(value)) }
     }
@@ -233,7 +233,7 @@ impl<'m, T: Plain> Reader<'m, T> {
     ///
     /// As [`Reader::read`].
     #[inline]
-    pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+    pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, ReaderOvertaken> {
         // SAFETY: `newer` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| self.newer(value)) }
     }
@@ -245,7 +245,7 @@ impl<'m, T: Plain> Reader<'m, T> {
     ///
     /// As [`Reader::read`]; `value` may then hold anything.
     #[inline]
-    pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+    pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, ReaderOvertaken> {
         self.newest(uninit(value))
     }
 
@@ -256,7 +256,7 @@ impl<'m, T: Plain> Reader<'m, T> {
     ///
     /// As [`Reader::read`]; `value` may then hold anything.
     #[inline]
-    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+    pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, ReaderOvertaken> {
         self.newer(uninit(value))
     }
 
@@ -268,7 +268,7 @@ impl<'m, T: Plain> Reader<'m, T> {
     }
 
     #[inline(always)]
-    fn newest(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, Overrun> {
+    fn newest(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, ReaderOvertaken> {
         // Relaxed, and a fence for the order: for memory that is mapped read-only, the language allows only relaxed
         // loads.
         let latest = self.ring.latest.load(Relaxed);
@@ -276,14 +276,14 @@ impl<'m, T: Plain> Reader<'m, T> {
     }
 
     #[inline(always)]
-    fn newer(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, Overrun> {
+    fn newer(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, ReaderOvertaken> {
         let latest = self.ring.latest.load(Relaxed);
         if latest == self.seen { Ok(None) } else { self.copy(latest, value).map(Some) }
     }
 
     /// Copies the value of `latest`; returns the number of its write.
     #[inline(always)]
-    fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> Result<u64, Overrun> {
+    fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> Result<u64, ReaderOvertaken> {
         // Proof: Suppose a reader first loads number k. By O1 it sees in that buffer every word of write k, or of a
         // later write. Suppose it had seen a word of a later write: that is write k + n or a later one (I2). Those
         // words were stored after a fence that follows the store of number k + n - 1 (program order), so by O2 the
@@ -301,7 +301,7 @@ impl<'m, T: Plain> Reader<'m, T> {
         self.ring.load(turn, value);
         fence(Acquire); // O2 reuse: the words before the second look at the number.
         if self.ring.overtaken(turn, self.ring.latest.load(Relaxed)) {
-            return Err(Overrun);
+            return Err(ReaderOvertaken);
         }
         self.seen = turn.word;
         self.next = self.ring.after(turn);
@@ -316,7 +316,7 @@ impl<'m, T: Plain> Reader<'m, T> {
 fn elsewhere<T: Plain>(ring: &Ring<'_, T>, latest: u64) -> Turn {
     // A hostile reader can spoil the buffers and `latest` for the other readers, but only with write access; the
     // writer loads nothing, so its steps and its later behaviour do not change. A hostile writer can make a reader
-    // return any bits or `Overrun`: the number of a buffer is bounded, and the steps are the same.
+    // return any bits or `ReaderOvertaken`: the number of a buffer is bounded, and the steps are the same.
     ring.turn(latest)
 }
 
@@ -331,8 +331,8 @@ fn elsewhere<T: Plain>(ring: &Ring<'_, T>, latest: u64) -> Turn {
 //
 // `tests/temporal/loom.rs`, payload of 2 words: 2 buffers, 3 writes × 1 read, and 3 buffers, 4 × 1, without preemption
 // bound: 453 and 870 executions; 2 buffers, 4 × 2 with bound 5: 23 914; 2 readers one after the other, without bound:
-// 220; 5 buffers and 3 writes, where `Overrun` must not occur: 40. Leaving out any of the four orderings, or weakening
-// it by one step, fails there.
+// 220; 5 buffers and 3 writes, where `ReaderOvertaken` must not occur: 40. Leaving out any of the four orderings, or
+// weakening it by one step, fails there.
 //
 // Not covered: exhaustive runs of more buffers; load buffering; AArch64 hardware. The thread sanitizer does not model
 // fences, and every access here is atomic, so it has nothing to report.

@@ -13,7 +13,7 @@
 //!   never ends, because the holder does not run;
 //! - a holder that dies keeps the lock until its successor attaches.
 //!
-//! The `try_` forms return [`Busy`] after one failed attempt. For every other use there is a protocol in
+//! The `try_` forms return [`LockHeld`] after one failed attempt. For every other use there is a protocol in
 //! [this folder](super) that does not wait.
 //!
 //! # Callers
@@ -43,8 +43,8 @@
 //! | death of               | what the others see                    | recovery                                           |
 //! |------------------------|----------------------------------------|----------------------------------------------------|
 //! | any end, not holding   | nothing                                | a new end continues                                |
-//! | writer, holding        | [`Busy`], or they spin for ever        | a new [`writer`] keeps the lock until it has written, since the slot may be half written |
-//! | reader, holding        | [`Busy`], or they spin for ever        | a new [`reader`] of that number frees the lock     |
+//! | writer, holding        | [`LockHeld`], or they spin for ever    | a new [`writer`] keeps the lock until it has written, since the slot may be half written |
+//! | reader, holding        | [`LockHeld`], or they spin for ever    | a new [`reader`] of that number frees the lock     |
 //!
 //! A process that can write the memory can keep all ends out, or let two in.
 //!
@@ -141,15 +141,15 @@ pub unsafe fn reader<T: Plain>(memory: Memory<'_>, which: u32) -> Result<Reader<
 
 /// Another end holds the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Busy;
+pub struct LockHeld;
 
-impl fmt::Display for Busy {
+impl fmt::Display for LockHeld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the lock is held")
     }
 }
 
-impl core::error::Error for Busy {}
+impl core::error::Error for LockHeld {}
 
 struct Object<'m, T> {
     lock: &'m AtomicU64,
@@ -173,14 +173,14 @@ impl<'m, T: Plain> Object<'m, T> {
     }
 
     #[inline(always)]
-    fn try_hold(&self, mark: u64) -> Result<Held<'m>, Busy> {
+    fn try_hold(&self, mark: u64) -> Result<Held<'m>, LockHeld> {
         // Proof: The exchange succeeds for one end at a time, because it finds 0 and leaves a mark (I1). O1 orders
         // everything that a holder did to the slot before everything that the next holder does.
 
         // O1 hold (Acquire): all that the last holder did.
         match self.lock.compare_exchange(FREE, mark, Acquire, Relaxed) {
             Ok(_) => Ok(Held(self.lock)),
-            Err(_) => Err(Busy),
+            Err(_) => Err(LockHeld),
         }
     }
 
@@ -228,9 +228,9 @@ impl<'m, T: Plain> Writer<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Busy`].
+    /// [`LockHeld`].
     #[inline]
-    pub fn try_write(&mut self, value: &T) -> Result<(), Busy> {
+    pub fn try_write(&mut self, value: &T) -> Result<(), LockHeld> {
         let held = self.heir().map_or_else(|| self.object.try_hold(WRITER), Ok)?;
         self.copy(value, held);
         Ok(())
@@ -354,9 +354,9 @@ impl<'m, T: Plain> Reader<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Busy`].
+    /// [`LockHeld`].
     #[inline]
-    pub fn try_read(&mut self) -> Result<Option<Sample<T>>, Busy> {
+    pub fn try_read(&mut self) -> Result<Option<Sample<T>>, LockHeld> {
         let held = self.object.try_hold(self.mark)?;
         // SAFETY: `copy` fills the used bytes of a value if it returns a number.
         Ok(unsafe { whole_sample(|value| self.copy(held, value)) })
@@ -367,9 +367,9 @@ impl<'m, T: Plain> Reader<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Busy`]: there is a newer value, but another end holds the lock.
+    /// [`LockHeld`]: there is a newer value, but another end holds the lock.
     #[inline]
-    pub fn try_read_if_newer(&mut self) -> Result<Option<Sample<T>>, Busy> {
+    pub fn try_read_if_newer(&mut self) -> Result<Option<Sample<T>>, LockHeld> {
         if self.version() == self.seen { Ok(None) } else { self.try_read() }
     }
 
@@ -387,9 +387,9 @@ impl<'m, T: Plain> Reader<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Busy`]; then too `value` is unchanged.
+    /// [`LockHeld`]; then too `value` is unchanged.
     #[inline]
-    pub fn try_read_into(&mut self, value: &mut T) -> Result<Option<u64>, Busy> {
+    pub fn try_read_into(&mut self, value: &mut T) -> Result<Option<u64>, LockHeld> {
         let held = self.object.try_hold(self.mark)?;
         Ok(self.copy(held, uninit(value)))
     }
@@ -399,9 +399,9 @@ impl<'m, T: Plain> Reader<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Busy`]; then too `value` is unchanged.
+    /// [`LockHeld`]; then too `value` is unchanged.
     #[inline]
-    pub fn try_read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Busy> {
+    pub fn try_read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, LockHeld> {
         if self.version() == self.seen { Ok(None) } else { self.try_read_into(value) }
     }
 

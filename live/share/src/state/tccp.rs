@@ -66,7 +66,7 @@ use taut_atomic::{AtomicU64, Claimed, Memory, fence};
 use super::flow::{Activation, Layout, ReaderJobs, Value, WriterJobs};
 pub use super::flow::{NotActivated, Shape};
 use super::sample;
-pub use super::{Overrun, Sample};
+pub use super::{ReaderOvertaken, Sample};
 use crate::places::{Places, uninit};
 use crate::plain::fit;
 use crate::{LayoutError, Plain};
@@ -308,7 +308,7 @@ impl fmt::Display for NotRead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotYet => f.write_str("the writer's job is not complete"),
-            Self::Overrun => Overrun.fmt(f),
+            Self::Overrun => ReaderOvertaken.fmt(f),
         }
     }
 }
@@ -498,7 +498,7 @@ struct Values<'m, T> {
 impl<T: Plain> Values<'_, T> {
     /// Copies the value of job `version`, which is complete, unless it may have been overwritten.
     #[inline(always)]
-    fn copy(&self, version: u64, value: &mut MaybeUninit<T>) -> Result<(), Overrun> {
+    fn copy(&self, version: u64, value: &mut MaybeUninit<T>) -> Result<(), ReaderOvertaken> {
         // Proof: A job that reads job k copies buffer k mod n after completed ≥ k: by O2 it sees the words of k, or
         // later ones. Suppose it had seen a word of job k + n. That word was stored after the fence that follows the
         // writer's load of activated = k + n, and loaded before the fence that precedes the last load. So by O1 the
@@ -509,7 +509,7 @@ impl<T: Plain> Values<'_, T> {
         unsafe { self.places.load_into((version % self.buffers) as usize, value) };
         fence(Acquire); // O1 begin: the words before the load of `activated`.
         if self.activated.load(Relaxed).wrapping_sub(version) >= self.buffers {
-            return Err(Overrun);
+            return Err(ReaderOvertaken);
         }
         Ok(())
     }
@@ -537,9 +537,9 @@ impl<'m, T: Plain> Reader<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: there are too few buffers for the time that the read took.
+    /// [`ReaderOvertaken`]: there are too few buffers for the time that the read took.
     #[inline]
-    pub fn read_newest(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+    pub fn read_newest(&mut self) -> Result<Option<Sample<T>>, ReaderOvertaken> {
         let version = self.jobs.writer_completed();
         // SAFETY: `newest` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| self.newest(version, value)) }
@@ -549,9 +549,9 @@ impl<'m, T: Plain> Reader<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: there are too few buffers for the time that the read took.
+    /// [`ReaderOvertaken`]: there are too few buffers for the time that the read took.
     #[inline]
-    pub fn read_newest_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
+    pub fn read_newest_if_newer(&mut self) -> Result<Option<Sample<T>>, ReaderOvertaken> {
         let version = self.jobs.writer_completed();
         if version == self.seen {
             return Ok(None);
@@ -567,7 +567,7 @@ impl<'m, T: Plain> Reader<'m, T> {
     ///
     /// As [`Reader::read_newest`]; `value` may then hold anything.
     #[inline]
-    pub fn read_newest_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+    pub fn read_newest_into(&mut self, value: &mut T) -> Result<Option<u64>, ReaderOvertaken> {
         let version = self.jobs.writer_completed();
         self.newest(version, uninit(value))
     }
@@ -579,14 +579,14 @@ impl<'m, T: Plain> Reader<'m, T> {
     ///
     /// As [`Reader::read_newest`]; `value` may then hold anything.
     #[inline]
-    pub fn read_newest_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
+    pub fn read_newest_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, ReaderOvertaken> {
         let version = self.jobs.writer_completed();
         if version == self.seen { Ok(None) } else { self.newest(version, uninit(value)) }
     }
 
     /// Copies the value of job `version`; returns that number, or `None` if there is no value.
     #[inline(always)]
-    fn newest(&mut self, version: u64, value: &mut MaybeUninit<T>) -> Result<Option<u64>, Overrun> {
+    fn newest(&mut self, version: u64, value: &mut MaybeUninit<T>) -> Result<Option<u64>, ReaderOvertaken> {
         if version == 0 || !self.jobs.is_there(version) {
             return Ok(None);
         }
@@ -655,7 +655,7 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
         if self.value == Value::None {
             return Ok(None);
         }
-        self.reader.values.copy(self.version, value).map_err(|Overrun| NotRead::Overrun)?;
+        self.reader.values.copy(self.version, value).map_err(|ReaderOvertaken| NotRead::Overrun)?;
         self.reader.seen = self.version;
         Ok(Some(self.version))
     }

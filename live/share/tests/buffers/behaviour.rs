@@ -307,7 +307,7 @@ fn double_buffer_publishes_the_last_complete_value_of_a_dead_writer() {
 }
 
 mod improved {
-    use improved_double_buffer::{FastReader, Overrun, ROWS_MAX, SlowReader, Writer};
+    use improved_double_buffer::{FastReader, ROWS_MAX, ReaderOvertaken, SlowReader, Writer};
 
     use super::*;
 
@@ -421,7 +421,7 @@ mod improved {
         place: &Place,
         fast: &mut FastReader<'static, T>,
         word: u64,
-    ) -> Result<Option<Sample<T>>, Overrun> {
+    ) -> Result<Option<Sample<T>>, ReaderOvertaken> {
         let latest = place.memory().claim().word(0);
         let now = latest.swap(word, taut_atomic::Ordering::Relaxed);
         let result = fast.read_sample();
@@ -458,7 +458,7 @@ mod improved {
                             assert_eq!(got, sample(*k, *k));
                             true
                         }
-                        Err(Overrun) => {
+                        Err(ReaderOvertaken) => {
                             let survived = n - k - 1;
                             assert!(survived >= u64::from(overlaps), "{slow} {overlaps}: {survived}");
                             least = least.min(survived);
@@ -485,7 +485,7 @@ mod improved {
         write.write(&[2; 2]);
         assert_eq!(goes_on_with(&place, &mut fast, one), Ok(sample([1; 2], 1)));
         write.write(&[3; 2]);
-        assert_eq!(goes_on_with(&place, &mut fast, one), Err(Overrun));
+        assert_eq!(goes_on_with(&place, &mut fast, one), Err(ReaderOvertaken));
         assert_eq!(fast.read_sample(), Ok(sample([3; 2], 3)), "the next read succeeds");
     }
 
@@ -577,6 +577,6 @@ mod improved {
 
     #[test]
     fn the_error_speaks() {
-        assert!(Overrun.to_string().contains("more writes took place"));
+        assert!(ReaderOvertaken.to_string().contains("more writes took place"));
     }
 }

@@ -154,7 +154,7 @@ fn improved(slow: u32, fast: usize, overlaps: u32, writes: u64, memory: Memory<'
                     }
                     // Overtaken only if more than `overlaps` writes can have begun after the value that the read
                     // began with.
-                    Err(improved_double_buffer::Overrun) => {
+                    Err(improved_double_buffer::ReaderOvertaken) => {
                         assert!(writes - newest.min(last) > u64::from(overlaps), "a false alarm");
                     }
                 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::mem;
 
 use taut_atomic::Ordering::Relaxed;
-use taut_share::bulk::{self, Loan, NotReceived, Received, Receiver, Sender};
+use taut_share::bulk::{self, BlockReceiver, BlockSender, Loan, NotReceived, ReceivedBlock};
 use taut_share::{LINE_BYTES, LayoutError, Line, List, Memory};
 
 use crate::payload::{marked, number};
@@ -53,12 +53,12 @@ impl Drop for Place {
     }
 }
 
-fn sender<'m>(place: &Place, blocks: u32) -> Sender<'m, [u64; 4]> {
+fn sender<'m>(place: &Place, blocks: u32) -> BlockSender<'m, [u64; 4]> {
     // SAFETY: the tests no longer use the previous sender.
     unsafe { bulk::sender(place.memory(), blocks) }.unwrap()
 }
 
-fn receiver<'m>(place: &Place, blocks: u32) -> Receiver<'m, [u64; 4]> {
+fn receiver<'m>(place: &Place, blocks: u32) -> BlockReceiver<'m, [u64; 4]> {
     // SAFETY: the tests no longer use the previous receiver.
     unsafe { bulk::receiver(place.memory(), blocks) }.unwrap()
 }
@@ -69,12 +69,12 @@ fn send(mut loan: Loan<'_, '_, [u64; 4]>, value: u64) -> u64 {
 }
 
 /// Number and value of a received block.
-fn both(received: &Received<'_, '_, [u64; 4]>) -> (u64, u64) {
+fn both(received: &ReceivedBlock<'_, '_, [u64; 4]>) -> (u64, u64) {
     (received.number(), number(received))
 }
 
 /// Asserts that the sender has all blocks, and that there are `blocks` of them.
-fn all_are_back(sender: &Sender<'_, [u64; 4]>, blocks: usize) {
+fn all_are_back(sender: &BlockSender<'_, [u64; 4]>, blocks: usize) {
     let loans: Vec<_> = core::iter::from_fn(|| sender.loan()).collect();
     assert_eq!(loans.len(), blocks, "lost, or twice");
     let mut places: Vec<_> = loans.iter().map(|loan| core::ptr::from_ref::<[u64; 4]>(loan).addr()).collect();
@@ -403,7 +403,7 @@ fn long_runs_are_as_the_model() {
         let mut count = 0;
         while count < steps {
             let (sender, receiver) = (sender(&place, blocks), receiver(&place, blocks));
-            let (mut loans, mut held) = (VecDeque::new(), VecDeque::<Received<'_, '_, [u64; 4]>>::new());
+            let (mut loans, mut held) = (VecDeque::new(), VecDeque::<ReceivedBlock<'_, '_, [u64; 4]>>::new());
             // The lifetime of one pair of ends.
             for _ in 0..below(60) {
                 count += 1;

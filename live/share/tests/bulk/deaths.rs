@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use payload::{marked, number};
 use process::{Mapping, orders};
 use taut_atomic::steps::strike_at;
-use taut_share::bulk::{self, Receiver, Sender};
+use taut_share::bulk::{self, BlockReceiver, BlockSender};
 
 type Value = [u64; 3];
 const BLOCKS: u32 = 4;
@@ -33,18 +33,18 @@ fn create() -> Mapping {
     Mapping::create(bulk::bytes::<Value>(BLOCKS).unwrap())
 }
 
-fn sender(mapping: &Mapping) -> Sender<'_, Value> {
+fn sender(mapping: &Mapping) -> BlockSender<'_, Value> {
     // SAFETY: the previous senders have ended or are not used again.
     unsafe { bulk::sender(mapping.memory(), BLOCKS) }.unwrap()
 }
 
-fn receiver(mapping: &Mapping) -> Receiver<'_, Value> {
+fn receiver(mapping: &Mapping) -> BlockReceiver<'_, Value> {
     // SAFETY: the previous receivers have ended or are not used again.
     unsafe { bulk::receiver(mapping.memory(), BLOCKS) }.unwrap()
 }
 
 /// Sends the next number; `None` if there is no block.
-fn send(sender: &Sender<'_, Value>, number: u64, recall: bool) -> Option<u64> {
+fn send(sender: &BlockSender<'_, Value>, number: u64, recall: bool) -> Option<u64> {
     let mut loan = if recall { sender.loan_or_recall() } else { sender.loan() }?;
     *loan = marked(number);
     Some(loan.send())
@@ -101,7 +101,7 @@ fn dies(mapping: &Mapping, role: &str, n: u64) -> bool {
 }
 
 /// Receives all blocks that wait: with ascending numbers after `last`, up to `newest`, each with its own content.
-fn drain(receiver: &Receiver<'_, Value>, mut last: u64, newest: u64) {
+fn drain(receiver: &BlockReceiver<'_, Value>, mut last: u64, newest: u64) {
     while let Some(received) = receiver.receive().unwrap() {
         assert_eq!((received.number(), number(&received)), (last + 1, last + 1));
         last += 1;
@@ -110,7 +110,7 @@ fn drain(receiver: &Receiver<'_, Value>, mut last: u64, newest: u64) {
 }
 
 /// Checks that every block can be lent.
-fn all_are_back(sender: &Sender<'_, Value>) {
+fn all_are_back(sender: &BlockSender<'_, Value>) {
     let loans: Vec<_> = core::iter::from_fn(|| sender.loan()).collect();
     let mut places: Vec<_> = loans.iter().map(|loan| core::ptr::from_ref::<Value>(loan).addr()).collect();
     places.sort_unstable();

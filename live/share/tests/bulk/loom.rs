@@ -6,7 +6,7 @@
 
 use loom::thread;
 use taut_share::Memory;
-use taut_share::bulk::{self, NotReceived, Sender};
+use taut_share::bulk::{self, BlockSender, NotReceived};
 
 use crate::explore::explore_on;
 use crate::payload::{marked, number};
@@ -14,7 +14,7 @@ use crate::payload::{marked, number};
 type Value = [u64; 2];
 
 /// Sends `n` in a loan, and returns whether there was one.
-fn send(sender: &Sender<'_, Value>, n: u64, recall: bool) -> bool {
+fn send(sender: &BlockSender<'_, Value>, n: u64, recall: bool) -> bool {
     let loan = if recall { sender.loan_or_recall() } else { sender.loan() };
     let Some(mut loan) = loan else { return false };
     *loan = marked(n);

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use payload::{marked, number};
 use process::{Mapping, orders};
-use taut_share::bulk::{self, NotReceived, Receiver, Sender};
+use taut_share::bulk::{self, BlockReceiver, BlockSender, NotReceived};
 
 type Value = [u64; 128];
 const BLOCKS: u32 = 5;
@@ -31,18 +31,18 @@ fn create() -> Mapping {
     Mapping::create(bulk::bytes::<Value>(BLOCKS).unwrap())
 }
 
-fn sender(mapping: &Mapping) -> Sender<'_, Value> {
+fn sender(mapping: &Mapping) -> BlockSender<'_, Value> {
     // SAFETY: the tests start one at a time.
     unsafe { bulk::sender(mapping.memory(), BLOCKS) }.unwrap()
 }
 
-fn receiver(mapping: &Mapping) -> Receiver<'_, Value> {
+fn receiver(mapping: &Mapping) -> BlockReceiver<'_, Value> {
     // SAFETY: the tests start one at a time.
     unsafe { bulk::receiver(mapping.memory(), BLOCKS) }.unwrap()
 }
 
 /// Sends the next number; the content of sending `n` is `n`. Returns false if there is no loan.
-fn send_next(sender: &Sender<'_, Value>, next: &mut u64, recall: bool) -> bool {
+fn send_next(sender: &BlockSender<'_, Value>, next: &mut u64, recall: bool) -> bool {
     let Some(mut loan) = (if recall { sender.loan_or_recall() } else { sender.loan() }) else { return false };
     *loan = marked(*next);
     assert_eq!(loan.send(), *next);
@@ -111,7 +111,7 @@ fn process() {
     }
 }
 
-fn all_are_back(sender: &Sender<'_, Value>) {
+fn all_are_back(sender: &BlockSender<'_, Value>) {
     let loans: Vec<_> = core::iter::from_fn(|| sender.loan()).collect();
     assert_eq!(loans.len(), BLOCKS as usize, "a block is lost");
 }

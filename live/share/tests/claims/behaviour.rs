@@ -433,6 +433,6 @@ fn words_that_lie_lead_nowhere_else() {
 
 #[test]
 fn errors_speak() {
-    assert!(hybrid::Overrun.to_string().contains("more writes"));
-    assert_eq!(hybrid::Overrun, improved_chen::Overrun);
+    assert!(hybrid::ReaderOvertaken.to_string().contains("more writes"));
+    assert_eq!(hybrid::ReaderOvertaken, improved_chen::ReaderOvertaken);
 }

@@ -192,7 +192,7 @@ fn a_fast_reader_that_was_too_slow_gets_an_error() {
     (2..=3).for_each(|n| assert!(printed.write(n)));
     assert_eq!(printed.slots[slot], [3; 2], "not what was newest when it looked");
 
-    // Ours: the slot has a different stamp. A reader that may claim does so; an observer gets `Overrun`.
+    // Ours: the slot has a different stamp. A reader that may claim does so; an observer gets `ReaderOvertaken`.
     let bytes = hybrid::bytes::<u64>(1, 0);
     let mut lines: Vec<Line> = (0..bytes / 128).map(|_| Line::new()).collect();
     let start = core::ptr::NonNull::from(lines.as_mut_slice()).cast::<u8>();
@@ -206,7 +206,7 @@ fn a_fast_reader_that_was_too_slow_gets_an_error() {
     let word = |at: usize| unsafe { taut_atomic::AtomicU64::from_ptr(start.as_ptr().add(at).cast()) };
     let stamp = word(256 + 64 * (word(0).load(taut_atomic::Ordering::Relaxed) & 0xFF) as usize + 8);
     stamp.fetch_add(256 * 3, taut_atomic::Ordering::Relaxed);
-    assert_eq!(observer.try_read(), Err(hybrid::Overrun));
+    assert_eq!(observer.try_read(), Err(hybrid::ReaderOvertaken));
     assert_eq!(reader.read(), Some(1), "by claim");
     writer.write(&2);
     assert_eq!(observer.try_read().unwrap().unwrap().value, 2);

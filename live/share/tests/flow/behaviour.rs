@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use taut_atomic::Ordering::Relaxed;
 use taut_share::state::dbp::{self, NotActivated, NotYet, Shape};
-use taut_share::state::tccp::{self, NotRead, Overrun};
+use taut_share::state::tccp::{self, NotRead, ReaderOvertaken};
 use taut_share::{LINE_BYTES, LayoutError, List};
 
 use crate::place::Place;
@@ -515,7 +515,7 @@ fn errors_say_what_is_wrong() {
     assert_eq!(NotYet.to_string(), "the writer's job is not complete");
     assert_eq!(NotRead::NotYet.to_string(), "the writer's job is not complete");
     let overrun = "more writes took place during the read than the number of buffers allows";
-    assert_eq!((NotRead::Overrun.to_string(), Overrun.to_string()), (overrun.into(), overrun.into()));
+    assert_eq!((NotRead::ReaderOvertaken.to_string(), ReaderOvertaken.to_string()), (overrun.into(), overrun.into()));
 }
 
 #[test]

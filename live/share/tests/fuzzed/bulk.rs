@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 use std::rc::Rc;
 
-use taut_share::bulk::{self, Loan, Received, Receiver, Sender};
+use taut_share::bulk::{self, BlockReceiver, BlockSender, Loan, ReceivedBlock};
 
 use super::{Ground, Scene};
 use crate::payload::{marked, number};
@@ -44,8 +44,8 @@ impl<E, B> Drop for Lender<E, B> {
     }
 }
 
-type Sending = Lender<Sender<'static, Value>, Loan<'static, 'static, Value>>;
-type Receiving = Lender<Receiver<'static, Value>, Received<'static, 'static, Value>>;
+type Sending = Lender<BlockSender<'static, Value>, Loan<'static, 'static, Value>>;
+type Receiving = Lender<BlockReceiver<'static, Value>, ReceivedBlock<'static, 'static, Value>>;
 
 /// Where a sent block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

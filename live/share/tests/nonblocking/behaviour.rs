@@ -244,7 +244,7 @@ fn qrtr_keeps_order_and_refuses_when_full() {
             let value = [n as u8, (n >> 8) as u8, 7];
             if random >> 31 == 0 {
                 let full = queue.len() == capacity as usize;
-                assert_eq!(writer.push(value), if full { Err(qrtr::Full(value)) } else { Ok(()) });
+                assert_eq!(writer.push(value), if full { Err(qrtr::QueueFull(value)) } else { Ok(()) });
                 if !full {
                     queue.push_back(value);
                 }
@@ -309,7 +309,7 @@ fn qrtr_bounds_what_the_other_side_says() {
     writer.push(4).unwrap();
     for lie in [5, 1 << 32, u64::MAX] {
         head.store(lie, taut_atomic::Ordering::Relaxed);
-        assert_eq!(writer.push(5), Err(qrtr::Full(5)), "{lie}");
+        assert_eq!(writer.push(5), Err(qrtr::QueueFull(5)), "{lie}");
         assert_eq!(writer.len(), 4);
     }
     head.store(2, taut_atomic::Ordering::Relaxed);
@@ -326,6 +326,6 @@ fn errors_speak() {
     assert!(sdrtr::NotPublished::Busy.to_string().contains("copying"));
     assert!(sdrtr::NotPublished::Corrupt.to_string().contains("shared word"));
     assert!(sdrtw::Retry.to_string().contains("write"));
-    assert!(qrtr::Full(1).to_string().contains("full"));
+    assert!(qrtr::QueueFull(1).to_string().contains("full"));
     assert!(qrtr::Corrupt.to_string().contains("tail"));
 }

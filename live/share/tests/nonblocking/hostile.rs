@@ -81,7 +81,7 @@ fn qrtr_keeps_its_bounds() {
         for n in 0..20 {
             match bounded(2 + W, || writer.push([n; 12])) {
                 Ok(()) => pushed += 1,
-                Err(qrtr::Full(value)) => {
+                Err(qrtr::QueueFull(value)) => {
                     assert_eq!(value, [n; 12]);
                     full += 1;
                 }

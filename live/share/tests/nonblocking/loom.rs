@@ -157,7 +157,7 @@ fn qrtr_len_promises() {
                 let room = writer.capacity() - writer.len();
                 match writer.push(marked(pushed + 1)) {
                     Ok(()) => pushed += 1,
-                    Err(qrtr::Full(_)) => assert_eq!(room, 0, "len promised room"),
+                    Err(qrtr::QueueFull(_)) => assert_eq!(room, 0, "len promised room"),
                 }
             }
         });

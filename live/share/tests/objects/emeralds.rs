@@ -47,7 +47,7 @@ impl<const N: usize> State<N> for Emeralds {
         match reader.read() {
             Ok(Some(sample)) => Got::Value(sample.value),
             Ok(None) => Got::Nothing,
-            Err(emeralds::Overrun) => Got::Unavailable,
+            Err(emeralds::ReaderOvertaken) => Got::Unavailable,
         }
     }
 }

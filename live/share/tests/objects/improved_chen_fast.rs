@@ -45,7 +45,7 @@ impl<const N: usize> State<N> for ImprovedChenFast {
         match reader.try_read() {
             Ok(Some(sample)) => Got::Value(sample.value),
             Ok(None) => Got::Nothing,
-            Err(improved_chen::Overrun) => Got::Unavailable,
+            Err(improved_chen::ReaderOvertaken) => Got::Unavailable,
         }
     }
 }

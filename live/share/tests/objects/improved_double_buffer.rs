@@ -57,7 +57,7 @@ impl<const N: usize> State<N> for ImprovedDoubleBuffer {
             Reader::Slow(reader) => reader.read().map_or(Got::Nothing, Got::Value),
             Reader::Fast(reader) => match reader.read() {
                 Ok(value) => value.map_or(Got::Nothing, Got::Value),
-                Err(improved_double_buffer::Overrun) => Got::Unavailable,
+                Err(improved_double_buffer::ReaderOvertaken) => Got::Unavailable,
             },
         }
     }

@@ -47,7 +47,7 @@ impl<const N: usize> State<N> for NbwTemporal {
         match reader.read() {
             Ok(Some(sample)) => Got::Value(sample.value),
             Ok(None) => Got::Nothing,
-            Err(nbw_temporal::Overrun) => Got::Unavailable,
+            Err(nbw_temporal::ReaderOvertaken) => Got::Unavailable,
         }
     }
 }

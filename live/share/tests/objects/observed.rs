@@ -45,7 +45,7 @@ impl<const N: usize> State<N> for Observed {
         match reader.try_read() {
             Ok(Some(sample)) => Got::Value(sample.value),
             Ok(None) => Got::Nothing,
-            Err(hybrid::Overrun) => Got::Unavailable,
+            Err(hybrid::ReaderOvertaken) => Got::Unavailable,
         }
     }
 }

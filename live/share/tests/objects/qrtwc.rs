@@ -41,7 +41,7 @@ impl<const N: usize> Queue<N> for Qrtwc {
         match reader.pop() {
             Ok(Some(popped)) => Got::Value((popped.value, popped.lost)),
             Ok(None) => Got::Nothing,
-            Err(qrtwc::Overtaken) => Got::Unavailable,
+            Err(qrtwc::Overwritten) => Got::Unavailable,
         }
     }
 }

@@ -41,7 +41,7 @@ impl<const N: usize> Queue<N> for Qrtwo {
         match reader.pop() {
             Ok(Some(popped)) => Got::Value((popped.value, popped.lost)),
             Ok(None) => Got::Nothing,
-            Err(qrtwo::Overtaken) => Got::Unavailable,
+            Err(qrtwo::Overwritten) => Got::Unavailable,
         }
     }
 }

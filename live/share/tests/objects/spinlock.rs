@@ -43,7 +43,7 @@ impl<const N: usize> State<N> for Spinlock {
         match reader.try_read() {
             Ok(Some(sample)) => Got::Value(sample.value),
             Ok(None) => Got::Nothing,
-            Err(spinlock::Busy) => Got::Unavailable,
+            Err(spinlock::LockHeld) => Got::Unavailable,
         }
     }
 }

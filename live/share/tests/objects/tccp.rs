@@ -47,7 +47,7 @@ impl<const N: usize> State<N> for Tccp {
         match reader.read_newest() {
             Ok(Some(sample)) => Got::Value(sample.value),
             Ok(None) => Got::Nothing,
-            Err(tccp::Overrun) => Got::Unavailable,
+            Err(tccp::ReaderOvertaken) => Got::Unavailable,
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use taut_atomic::Ordering::Relaxed;
-use taut_share::queue::ring::{self, Policy};
+use taut_share::queue::ring::{self, DiscardPolicy};
 use taut_share::queue::{qrtr, qrtwc, qrtwo};
 use taut_share::{LINE_BYTES, LayoutError, List, Memory};
 
@@ -71,8 +71,8 @@ fn too_small_or_without_capacity_is_refused() {
 
 #[test]
 fn errors_speak() {
-    assert!(qrtwo::Overtaken.to_string().contains("overwrote"));
-    assert!(qrtwc::Overtaken.to_string().contains("overwrote"));
+    assert!(qrtwo::Overwritten.to_string().contains("overwrote"));
+    assert!(qrtwc::Overwritten.to_string().contains("overwrote"));
 }
 
 /// The policy on a list, as seen by a reader that pops by the line: the values that it reads ahead and then returns
@@ -135,7 +135,7 @@ impl Policed {
 }
 
 /// Random pushes and pops of one value and of several, compared with the policy on a list.
-fn by_the_policy<P: Policy, const N: usize>(
+fn by_the_policy<P: DiscardPolicy, const N: usize>(
     (mut writer, mut reader): (ring::Writer<'_, [u8; N], P>, ring::Reader<'_, [u8; N], P>),
     full: fn(&mut VecDeque<u64>),
 ) {
@@ -376,7 +376,7 @@ fn followers_see_every_value_and_take_none() {
 #[test]
 fn indices_of_the_other_side_are_bounded() {
     let lies = [0, 1, 5, 1 << 32, u64::MAX - 1, u64::MAX];
-    fn check<P: Policy>(
+    fn check<P: DiscardPolicy>(
         (mut writer, mut reader): (ring::Writer<'_, u64, P>, ring::Reader<'_, u64, P>),
         memory: Memory<'static>,
         lies: &[u64],

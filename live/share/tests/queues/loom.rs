@@ -5,7 +5,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p taut-share --release --test loom queues::`.
 
 use loom::thread;
-use taut_share::queue::ring::{self, Policy};
+use taut_share::queue::ring::{self, DiscardPolicy};
 use taut_share::queue::{qrtr, qrtwc, qrtwo};
 use taut_share::{LINE_BYTES, List};
 
@@ -49,7 +49,7 @@ impl Account {
     }
 }
 
-fn pops<P: Policy + Send + 'static>(
+fn pops<P: DiscardPolicy + Send + 'static>(
     (mut writer, mut reader): (ring::Writer<'static, Alone, P>, ring::Reader<'static, Alone, P>),
     pushes: u64,
     pops: u64,
@@ -65,7 +65,7 @@ fn pops<P: Policy + Send + 'static>(
                 assert!(lost_by(popped.lost), "not by the policy");
             }
             Ok(None) => assert_eq!(waiting, 0, "len promised a value"),
-            Err(ring::Overtaken) => {}
+            Err(ring::Overwritten) => {}
         }
     }
     writing.join().unwrap();
@@ -112,7 +112,7 @@ fn qrtwc_of_two_twice() {
     });
 }
 
-fn slices<P: Policy + Send + 'static>(
+fn slices<P: DiscardPolicy + Send + 'static>(
     (mut writer, mut reader): (ring::Writer<'static, Paired, P>, ring::Reader<'static, Paired, P>),
 ) {
     let writing = thread::spawn(move || {
@@ -151,7 +151,7 @@ fn qrtwc_by_slices() {
 
 /// Pops of single values, which the reader copies in lines of two, during pushes of slices; then a pop of a slice,
 /// which loads the ring again.
-fn by_the_line<P: Policy + Send + 'static>(
+fn by_the_line<P: DiscardPolicy + Send + 'static>(
     (mut writer, mut reader): (ring::Writer<'static, Paired, P>, ring::Reader<'static, Paired, P>),
     pops: u64,
 ) {
@@ -166,7 +166,7 @@ fn by_the_line<P: Policy + Send + 'static>(
         match reader.pop() {
             Ok(Some(popped)) => account.enter(paired_number(&popped.value), popped.lost),
             Ok(None) => assert_eq!(waiting, 0, "len promised a value"),
-            Err(ring::Overtaken) => {}
+            Err(ring::Overwritten) => {}
         }
     }
     writing.join().unwrap();

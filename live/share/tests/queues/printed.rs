@@ -110,7 +110,7 @@ impl PrintedQrtwo {
     }
 }
 
-fn all_of<P: taut_share::queue::ring::Policy>(
+fn all_of<P: taut_share::queue::ring::DiscardPolicy>(
     reader: &mut taut_share::queue::ring::Reader<'_, u64, P>,
 ) -> Vec<u64> {
     core::iter::from_fn(|| reader.pop().unwrap().map(|popped| popped.value)).collect()

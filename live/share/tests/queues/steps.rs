@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 
 use taut_atomic::steps::{Steps, count, strike_at};
-use taut_share::queue::ring::{self, Overtaken, Policy};
+use taut_share::queue::ring::{self, DiscardPolicy, Overwritten};
 use taut_share::queue::{qrtr, qrtwc, qrtwo};
 use taut_share::{Line, Memory};
 
@@ -24,7 +24,7 @@ fn steps(work: impl FnOnce()) -> Steps {
     count(work).1
 }
 
-fn ring_takes<P: Policy, const N: usize>(
+fn ring_takes<P: DiscardPolicy, const N: usize>(
     (mut writer, mut reader): (ring::Writer<'static, [u8; N], P>, ring::Reader<'static, [u8; N], P>),
     batch: u64,
 ) {
@@ -118,7 +118,7 @@ thread_local! {
 }
 
 /// A pop in which `pushes` values arrive before its step `n`.
-fn disturbed<P: Policy + 'static>(
+fn disturbed<P: DiscardPolicy + 'static>(
     ends: (ring::Writer<'static, Value, P>, ring::Reader<'static, Value, P>),
     waiting: u64,
     pushes: u64,
@@ -156,7 +156,7 @@ fn disturbed<P: Policy + 'static>(
             );
         }
         Ok(None) => panic!("{waiting} wait"),
-        Err(Overtaken) => {
+        Err(Overwritten) => {
             assert!(!seen && before_the_check);
             assert!(waiting + pushes - (oldest - 1) > capacity + 1, "refused without need");
             assert!(pushes > 1, "one push is no reason");

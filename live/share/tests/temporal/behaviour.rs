@@ -5,7 +5,9 @@
 //! in place, successors, corrupt words.
 
 use taut_atomic::Ordering::Relaxed;
-use taut_share::state::{Overrun, Sample, emeralds, improved_peterson, nbw_temporal, peterson, spinlock};
+use taut_share::state::{
+    ReaderOvertaken, Sample, emeralds, improved_peterson, nbw_temporal, peterson, spinlock,
+};
 use taut_share::{LayoutError, List};
 
 use crate::meddle::{Twice, meanwhile};
@@ -82,8 +84,8 @@ fn layouts_that_do_not_fit_are_refused() {
 
 #[test]
 fn errors_speak() {
-    assert!(Overrun.to_string().contains("more writes"));
-    assert!(spinlock::Busy.to_string().contains("held"));
+    assert!(ReaderOvertaken.to_string().contains("more writes"));
+    assert!(spinlock::LockHeld.to_string().contains("held"));
     assert!(LayoutError::Buffers.to_string().contains("buffers"));
 }
 
@@ -148,7 +150,7 @@ fn nbw_temporal_after_an_overrun_goes_on() {
     writer.write(&Twice::new(1));
     let mut late = reader.clone();
     meanwhile(move || (2..9).for_each(|n| writer.write(&Twice::new(n))));
-    assert_eq!(reader.read_if_newer(), Err(Overrun));
+    assert_eq!(reader.read_if_newer(), Err(ReaderOvertaken));
     assert_eq!(reader.read_if_newer(), Ok(sample(Twice::new(8), 8)), "what was not returned is not seen");
     assert_eq!(reader.read_if_newer(), Ok(None));
     assert_eq!(late.read(), Ok(sample(Twice::new(8), 8)));
@@ -267,7 +269,7 @@ fn emeralds_successors_go_on() {
         // above answered it, with the value that was the newest when this read began. Otherwise this reader makes a
         // request, and dies.
         let answered = round > 0 && round % 2 == 0;
-        let expected = if answered { Ok(sample(Twice::new(n), n)) } else { Err(Overrun) };
+        let expected = if answered { Ok(sample(Twice::new(n), n)) } else { Err(ReaderOvertaken) };
         assert_eq!(slow.read_bounded(1), expected, "round {round}");
         n += 2;
         // SAFETY: the previous writer is gone.
@@ -303,11 +305,14 @@ fn spinlock_gives_the_newest_or_is_busy() {
         assert_eq!((reader.try_read(), second.read()), (Ok(expected), Some([n; 13])));
         assert_eq!((second.try_read_if_newer(), second.version()), (Ok(None), u64::from(n)));
     }
-    // An end that finds the lock held, by the writer or a reader, gets `Busy`.
+    // An end that finds the lock held, by the writer or a reader, gets `LockHeld`.
     for mark in 1..4 {
         assert_eq!(lock.swap(mark, Relaxed), 0);
-        assert_eq!((reader.try_read(), second.try_read()), (Err(spinlock::Busy), Err(spinlock::Busy)));
-        assert_eq!(writer.try_write(&[0; 13]), Err(spinlock::Busy));
+        assert_eq!(
+            (reader.try_read(), second.try_read()),
+            (Err(spinlock::LockHeld), Err(spinlock::LockHeld))
+        );
+        assert_eq!(writer.try_write(&[0; 13]), Err(spinlock::LockHeld));
         assert_eq!(lock.swap(0, Relaxed), mark);
     }
     assert_eq!(reader.read(), Some([49; 13]));
@@ -325,9 +330,9 @@ fn spinlock_successors_take_over() {
     // SAFETY: the previous ends are not used again, or have another number.
     unsafe {
         let mut other = spinlock::reader::<u64>(place.memory(), 0).unwrap();
-        assert_eq!(other.try_read(), Err(spinlock::Busy));
+        assert_eq!(other.try_read(), Err(spinlock::LockHeld));
         let mut writer = spinlock::writer::<u64>(place.memory()).unwrap();
-        assert_eq!(writer.try_write(&2), Err(spinlock::Busy));
+        assert_eq!(writer.try_write(&2), Err(spinlock::LockHeld));
         let mut heir = spinlock::reader::<u64>(place.memory(), 1).unwrap();
         assert_eq!(heir.try_read(), Ok(sample(1, 1)));
         assert_eq!(writer.try_write(&2), Ok(()));
@@ -335,16 +340,16 @@ fn spinlock_successors_take_over() {
     // The writer dies with the lock, with the value half written: no reader sees that value, and the next one is
     // whole.
     lock.store(1, Relaxed);
-    assert_eq!(reader.try_read(), Err(spinlock::Busy));
+    assert_eq!(reader.try_read(), Err(spinlock::LockHeld));
     // SAFETY: the previous writer is not used again.
     assert!(unsafe { spinlock::writer::<u64>(place.memory()) }.is_ok());
-    assert_eq!(reader.try_read(), Err(spinlock::Busy), "attaching alone makes nothing whole");
+    assert_eq!(reader.try_read(), Err(spinlock::LockHeld), "attaching alone makes nothing whole");
     // SAFETY: as above.
     let mut writer = unsafe { spinlock::writer::<u64>(place.memory()) }.unwrap();
     assert_eq!(writer.try_write(&3), Ok(()));
     assert_eq!(reader.try_read(), Ok(sample(3, 3)));
     lock.store(9, Relaxed);
-    assert_eq!(writer.try_write(&4), Err(spinlock::Busy), "inherited once");
+    assert_eq!(writer.try_write(&4), Err(spinlock::LockHeld), "inherited once");
 }
 
 /// A reader with a read-only mapping.

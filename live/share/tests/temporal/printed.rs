@@ -5,7 +5,7 @@
 //! takes without a check: each on a small sequential model, driven through the bad interleaving, beside the same
 //! sequence of steps on our objects [Huang 2002].
 
-use taut_share::state::{Overrun, emeralds, improved_peterson, nbw_temporal, peterson};
+use taut_share::state::{ReaderOvertaken, emeralds, improved_peterson, nbw_temporal, peterson};
 
 use crate::meddle::{Twice, all_took_place, meanwhile};
 use crate::place::Place;
@@ -59,7 +59,7 @@ fn overlapped_by_three(printed: &mut Printed) -> ([u64; 2], u64) {
 }
 
 /// The result of our object for a reader if `writes` writes end in the middle of its copy of the first.
-fn ours(buffers: u32, writes: u64) -> Result<u64, Overrun> {
+fn ours(buffers: u32, writes: u64) -> Result<u64, ReaderOvertaken> {
     let place = Place::new(nbw_temporal::bytes::<Twice>(buffers).unwrap());
     let (mut writer, mut reader) = nbw_temporal::pair::<Twice>(place.memory(), buffers).unwrap();
     writer.write(&Twice::new(1));
@@ -79,8 +79,8 @@ fn as_many_buffers_as_overlapping_writes_are_too_few() {
     // Ours with as many buffers as it recommends for three writes; with fewer, it reports the overrun.
     assert_eq!(nbw_temporal::buffers(2_500, 500, 1_000), Some(5));
     assert_eq!(ours(5, 3), Ok(1));
-    assert_eq!(ours(4, 3), Err(Overrun));
-    assert_eq!(ours(3, 3), Err(Overrun));
+    assert_eq!(ours(4, 3), Err(ReaderOvertaken));
+    assert_eq!(ours(3, 3), Err(ReaderOvertaken));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_laxer_check_lets_a_torn_value_pass() {
     for buffers in 2..9 {
         let accepted = u64::from(buffers) - 2;
         assert_eq!(ours(buffers, accepted), Ok(1));
-        assert_eq!(ours(buffers, accepted + 1), Err(Overrun));
+        assert_eq!(ours(buffers, accepted + 1), Err(ReaderOvertaken));
         // The same buffers, with slow readers in addition.
         for writes in [accepted, accepted + 1] {
             let place = Place::new(improved_peterson::bytes::<Twice>(1, buffers).unwrap());
@@ -102,7 +102,7 @@ fn a_laxer_check_lets_a_torn_value_pass() {
             writer.write(&Twice::new(1));
             meanwhile(move || (2..2 + writes).for_each(|n| writer.write(&Twice::new(n))));
             let read = fast.read().map(|sample| sample.unwrap().value.number());
-            assert_eq!(read, if writes == accepted { Ok(1) } else { Err(Overrun) });
+            assert_eq!(read, if writes == accepted { Ok(1) } else { Err(ReaderOvertaken) });
         }
     }
 }
@@ -196,6 +196,6 @@ fn an_answer_that_is_taken_as_it_comes_is_stale() {
     assert_eq!((sample.value.number(), sample.version), (19, 19), "17 and 18 came in the first, 19 answers");
     // With one attempt: reported.
     later(2);
-    assert_eq!(slow.read_bounded(1), Err(Overrun));
+    assert_eq!(slow.read_bounded(1), Err(ReaderOvertaken));
     assert_eq!(slow.read_bounded(0).map(|sample| sample.unwrap().value.number()), Ok(22));
 }

@@ -7,7 +7,7 @@
 use taut_atomic::AtomicU64;
 use taut_atomic::Ordering::Relaxed;
 use taut_atomic::steps::{Steps, count};
-use taut_share::state::{Overrun, emeralds, improved_peterson, nbw_temporal, peterson, spinlock};
+use taut_share::state::{ReaderOvertaken, emeralds, improved_peterson, nbw_temporal, peterson, spinlock};
 
 use crate::place::Place;
 
@@ -141,7 +141,7 @@ fn emeralds_overtaken_takes() {
         taut_atomic::steps::strike_at(3, overtake);
         slow.read_bounded(1)
     });
-    assert_eq!(result, Err(Overrun));
+    assert_eq!(result, Err(ReaderOvertaken));
     let overtaken = Steps { loads: 3, stores: 1, fences: 1, words: 1, ..NONE };
     assert_eq!(
         steps,
@@ -156,7 +156,7 @@ fn emeralds_overtaken_takes() {
         taut_atomic::steps::strike_at(3, overtake);
         slow.read_bounded(1)
     });
-    assert_eq!(result, Err(Overrun));
+    assert_eq!(result, Err(ReaderOvertaken));
     assert_eq!(steps, Steps { loads: 3 + 1, stores: 1, fences: 1, words: 1, ..NONE });
     // The next write answers: a word and a store more than the write after it.
     let write = Steps { loads: 1, stores: 1, fences: 1, words: 1, ..NONE };
@@ -182,8 +182,8 @@ fn spinlock_takes<const N: usize>() {
     assert_eq!(steps(|| assert_eq!(reader.version(), 2)), LOOK);
     lock.store(9, Relaxed);
     let busy = Steps { exchanges: 1, ..NONE };
-    assert_eq!(steps(|| assert_eq!(writer.try_write(&[1; N]), Err(spinlock::Busy))), busy);
-    assert_eq!(steps(|| assert_eq!(reader.try_read(), Err(spinlock::Busy))), busy);
+    assert_eq!(steps(|| assert_eq!(writer.try_write(&[1; N]), Err(spinlock::LockHeld))), busy);
+    assert_eq!(steps(|| assert_eq!(reader.try_read(), Err(spinlock::LockHeld))), busy);
 }
 
 #[test]
