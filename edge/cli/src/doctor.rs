@@ -4,7 +4,7 @@
 //! `taut doctor`: what this machine and this user can guarantee.
 
 use taut_boot::{Guarantee, Guarantees};
-use taut_sys::process::{self, Capability, Resource};
+use taut_sys::process::{self, Capability, RlimitResource};
 use taut_sys::{machine, memory};
 
 use crate::arguments::{Doctor, Screen};
@@ -65,8 +65,8 @@ pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Fai
 /// does not inherit those.
 fn of_started(guarantees: &mut Guarantees) {
     let rights = [
-        (Guarantee::Priorities, Capability::SysNice, Resource::RealTimePriority, Some(99)),
-        (Guarantee::Memory, Capability::IpcLock, Resource::LockedMemory, None),
+        (Guarantee::Priorities, Capability::SysNice, RlimitResource::RealTimePriority, Some(99)),
+        (Guarantee::Memory, Capability::IpcLock, RlimitResource::LockedMemory, None),
     ];
     for (guarantee, capability, resource, needed) in rights {
         let enough = process::limit(resource).is_ok_and(|limit| match (limit.soft, needed) {

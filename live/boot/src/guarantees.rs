@@ -378,7 +378,7 @@ core = 1
         let none = Plan { cores: Vec::new(), ..plan.clone() };
         assert!(Guarantees::find(&none).keeps(Guarantee::Priorities));
         // Where the system allows no priority, the lost guarantee was checked above.
-        for (plan, left) in [(none, thread::Policy::Fifo(1)), (plan, thread::Policy::Other)] {
+        for (plan, left) in [(none, thread::ThreadPolicy::Fifo(1)), (plan, thread::ThreadPolicy::Other)] {
             if !fifo {
                 break;
             }

@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 
 use taut_lock::preemption_control::WrongProcessor;
 use taut_policy::Misuse;
-use taut_sys::thread::Policy;
+use taut_sys::thread::ThreadPolicy;
 
 /// A thread of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum Outside {
         /// Which thread.
         who: Who,
         /// Its policy and priority now.
-        policy: Policy,
+        policy: ThreadPolicy,
         /// The `SCHED_FIFO` priority that the executor gave it.
         given: u8,
         /// Whether it is still limited to its core's CPU.
@@ -64,9 +64,9 @@ impl fmt::Display for Outside {
             Self::Moved { who, policy, given, pinned } => {
                 write!(f, "another program changed the scheduling of {who}: ")?;
                 match policy {
-                    Policy::Other => f.write_str("SCHED_OTHER")?,
-                    Policy::Fifo(priority) => write!(f, "SCHED_FIFO {priority}")?,
-                    Policy::Unknown(number) => write!(f, "policy {number}")?,
+                    ThreadPolicy::Other => f.write_str("SCHED_OTHER")?,
+                    ThreadPolicy::Fifo(priority) => write!(f, "SCHED_FIFO {priority}")?,
+                    ThreadPolicy::Unknown(number) => write!(f, "policy {number}")?,
                 }
                 write!(f, " in place of SCHED_FIFO {given}")?;
                 if !pinned {

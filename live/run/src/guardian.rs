@@ -11,7 +11,7 @@ use std::fmt::{self, Write};
 use taut_event::{Ending, Record};
 use taut_plan::Plan;
 use taut_sys::interrupt::{self, Running};
-use taut_sys::safe_state::{self, Rest};
+use taut_sys::safe_state::{self, ThreadReport};
 use taut_sys::{clock, crash, process, signals, terminal, thread};
 use taut_time::Instant;
 
@@ -221,7 +221,7 @@ impl<'c> Guardian<'c> {
         }
     }
 
-    fn explain(&self, words: &mut Text, cause: Cause, rest: Option<Rest>) -> fmt::Result {
+    fn explain(&self, words: &mut Text, cause: Cause, rest: Option<ThreadReport>) -> fmt::Result {
         write!(words, "taut: {} ends at once: ", self.plan.app)?;
         match cause {
             Cause::Job(job) => write!(words, "task `{}` did not end within its limit", self.name(job.task))?,

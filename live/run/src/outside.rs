@@ -13,7 +13,7 @@ use taut_event::{Foreign, Kind, Record};
 use taut_exec::{Exec, Outside, Violation, Who};
 use taut_plan::Plan;
 use taut_sys::outside::{real_time_threads, tracer_of};
-use taut_sys::thread::Policy;
+use taut_sys::thread::ThreadPolicy;
 use taut_sys::{clock, process, thread};
 use taut_time::Instant;
 
@@ -111,11 +111,11 @@ fn encode(outside: Outside) -> (Kind, u64, u64) {
 }
 
 /// The value of a record that says where a thread was moved.
-pub(crate) fn moved_value(policy: Policy, pinned: bool) -> u64 {
+pub(crate) fn moved_value(policy: ThreadPolicy, pinned: bool) -> u64 {
     let (number, priority) = match policy {
-        Policy::Other => (0, 0),
-        Policy::Fifo(priority) => (1, priority.into()),
-        Policy::Unknown(number) => (u64::from(number.unsigned_abs()) & 0xff, 0),
+        ThreadPolicy::Other => (0, 0),
+        ThreadPolicy::Fifo(priority) => (1, priority.into()),
+        ThreadPolicy::Unknown(number) => (u64::from(number.unsigned_abs()) & 0xff, 0),
     };
     number | priority << 8 | u64::from(!pinned) << 16
 }
@@ -239,7 +239,7 @@ impl<'e> Lookout<'e> {
     fn own_place(&mut self, emit: &mut impl FnMut(Record)) {
         let (Some(house), Ok(now)) = (&mut self.house, thread::affinity()) else { return };
         let entered = |cpu: &u16| now.contains(cpu) && !house.contains(cpu);
-        let policy = thread::current_policy().unwrap_or(Policy::Other);
+        let policy = thread::current_policy().unwrap_or(ThreadPolicy::Other);
         for (core, _) in self.plan.cores.iter().enumerate().filter(|(_, core)| entered(&core.cpu)) {
             let value = moved_value(policy, now.len() == 1);
             emit(record(Kind::ProbeMoved, clock::monotonic_ns(), position(core), 1, value));

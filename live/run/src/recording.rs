@@ -115,7 +115,7 @@ impl<'p, W: Sink> Recording<'p, W> {
         }
         Lookout::cause(self.plan).into_iter().for_each(|record| self.append(record));
         for job in interrupt::running() {
-            let place = |stood: interrupt::Stood| CodeLocation {
+            let place = |stood: interrupt::ThreadLocation| CodeLocation {
                 in_call: stood.in_call,
                 offset: stood.offset.map(|offset| offset as u64),
             };

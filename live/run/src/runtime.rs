@@ -11,7 +11,7 @@ use taut_event::{Ending, Kind};
 use taut_exec::{Exec, Wanted};
 use taut_plan::Plan;
 use taut_sys::crash::LeftToGuardian;
-use taut_sys::safe_state::{self, Outcome};
+use taut_sys::safe_state::{self, ThreadEnd};
 use taut_sys::{clock, interrupt, process};
 use taut_time::{Duration, Instant};
 use taut_trace::{Drain, Owner, Sink, Writer, ring};
@@ -420,7 +420,7 @@ impl<'scope, 'p: 'scope, W: Sink> MainThread<'_, 'scope, '_, 'p, W> {
         self.recording.leave_to_guardian();
         let Some(rest) = rest else { return true };
         let said = Said { rest, heap: self.spawner.control.rest_heap() };
-        let is_at_rest = rest.outcome == Outcome::Done;
+        let is_at_rest = rest.outcome == ThreadEnd::Done;
         if !is_at_rest || said.heap.is_some_and(|uses| uses > 0) {
             self.observer.rested(&said);
         }

@@ -11,7 +11,7 @@ use std::thread::{Builder, Scope};
 use taut_boot::thread::STACK_BYTES;
 use taut_event::Record;
 use taut_sys::interrupt::ThreadSlot;
-use taut_sys::safe_state::{self, Outcome, Rest};
+use taut_sys::safe_state::{self, ThreadEnd, ThreadReport};
 use taut_sys::{process, signals, terminal, thread};
 use taut_time::{Duration, Instant};
 
@@ -89,20 +89,20 @@ impl Drop for SafeState<'_> {
 }
 
 /// The outcome as a record.
-pub(crate) fn record(rest: Rest, heap: Option<u64>) -> Record {
+pub(crate) fn record(rest: ThreadReport, heap: Option<u64>) -> Record {
     let outcome = match rest.outcome {
-        Outcome::Done => taut_event::SafeStateOutcome::Reached,
-        Outcome::Failed => taut_event::SafeStateOutcome::Panicked,
-        Outcome::Crashed(signal) => taut_event::SafeStateOutcome::Crashed(signal.unsigned_abs()),
-        Outcome::Late => taut_event::SafeStateOutcome::Late,
-        Outcome::NotStarted => taut_event::SafeStateOutcome::NotStarted,
+        ThreadEnd::Done => taut_event::SafeStateOutcome::Reached,
+        ThreadEnd::Failed => taut_event::SafeStateOutcome::Panicked,
+        ThreadEnd::Crashed(signal) => taut_event::SafeStateOutcome::Crashed(signal.unsigned_abs()),
+        ThreadEnd::Late => taut_event::SafeStateOutcome::Late,
+        ThreadEnd::NotStarted => taut_event::SafeStateOutcome::NotStarted,
     };
     outcome.to_record(Instant::from_ns(rest.asked_ns), rest.ended_ns.saturating_sub(rest.asked_ns), heap)
 }
 
 /// The outcome as text for a person.
 pub(crate) struct Said {
-    pub(crate) rest: Rest,
+    pub(crate) rest: ThreadReport,
     pub(crate) heap: Option<u64>,
 }
 
@@ -110,16 +110,16 @@ impl fmt::Display for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let took_us = self.rest.ended_ns.saturating_sub(self.rest.asked_ns).div_ceil(1_000);
         match self.rest.outcome {
-            Outcome::Done => write!(f, "outputs were brought to rest in {took_us} us")?,
-            Outcome::Failed => f.write_str("outputs may not be at rest: the safe state panicked")?,
-            Outcome::Crashed(signal) => {
+            ThreadEnd::Done => write!(f, "outputs were brought to rest in {took_us} us")?,
+            ThreadEnd::Failed => f.write_str("outputs may not be at rest: the safe state panicked")?,
+            ThreadEnd::Crashed(signal) => {
                 write!(f, "outputs may not be at rest: signal {signal} in the safe state")?;
             }
-            Outcome::Late => write!(
+            ThreadEnd::Late => write!(
                 f,
                 "outputs may not be at rest: the safe state did not return within its budget ({took_us} us)"
             )?,
-            Outcome::NotStarted => {
+            ThreadEnd::NotStarted => {
                 f.write_str("outputs may not be at rest: the safe state did not get a processor")?;
             }
         }

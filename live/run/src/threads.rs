@@ -12,7 +12,7 @@ use taut_boot::thread::{STACK_BYTES, ThreadPlacement, place_thread};
 use taut_boot::{Guarantee, Guarantees, StartBarrier};
 use taut_event::{Kind, Record};
 use taut_plan::Plan;
-use taut_sys::thread::Policy;
+use taut_sys::thread::ThreadPolicy;
 use taut_sys::{clock, interrupt, process, thread};
 use taut_time::Instant;
 
@@ -95,7 +95,8 @@ impl ThreadHandle {
         // A thread that has just ended is no longer there.
         let policy = thread::policy_of(tid).ok()?;
         let pinned = thread::is_pinned(tid, placement.cpu).ok()? || !guarantees.keeps(Guarantee::Cores);
-        let stays = policy == Policy::Fifo(placement.priority) || !guarantees.keeps(Guarantee::Priorities);
+        let stays =
+            policy == ThreadPolicy::Fifo(placement.priority) || !guarantees.keeps(Guarantee::Priorities);
         if stays && pinned || self.leaves.load(Ordering::Acquire) || self.is_done() {
             return None;
         }

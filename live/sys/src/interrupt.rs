@@ -346,12 +346,12 @@ impl Running {
     }
 
     /// Where the job's thread was when the last signal arrived.
-    pub fn stood(&self) -> Option<Stood> {
+    pub fn stood(&self) -> Option<ThreadLocation> {
         let place = place(self.place);
         let offset = |address: usize| {
             address.checked_sub(TEXT[0].load(Ordering::Relaxed)).filter(|_| is_text(address))
         };
-        let at = || Stood {
+        let at = || ThreadLocation {
             in_call: place.in_call.load(Ordering::Relaxed),
             offset: offset(place.pc.load(Ordering::Relaxed)),
             trail: std::array::from_fn(|at| offset(place.trail[at].load(Ordering::Relaxed))),
@@ -362,7 +362,7 @@ impl Running {
 
 /// Where a thread was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stood {
+pub struct ThreadLocation {
     /// Whether the thread waited in a call of the kernel.
     pub in_call: bool,
     /// The program counter, relative to the address that the program is loaded at; `None` in a library.

@@ -104,8 +104,8 @@ fn real_time_thread(pid: u32, tid: u32) -> Option<RealTimeThread> {
     let number = i32::try_from(tid).ok()?;
     let process = i32::try_from(pid).ok()?;
     let policy = match thread::policy_of(number).ok()? {
-        thread::Policy::Fifo(_) => 1,
-        thread::Policy::Unknown(policy @ (2 | 6)) => policy as u8,
+        thread::ThreadPolicy::Fifo(_) => 1,
+        thread::ThreadPolicy::Unknown(policy @ (2 | 6)) => policy as u8,
         _ => return None,
     };
     let stat = fs::read(format!("/proc/{pid}/task/{tid}/stat")).ok()?;

@@ -170,7 +170,7 @@ fn status_field(name: &str) -> Option<String> {
 
 /// Something that Linux limits per process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resource {
+pub enum RlimitResource {
     /// The highest SCHED_FIFO priority without CAP_SYS_NICE: RLIMIT_RTPRIO.
     RealTimePriority,
     /// Bytes that may be locked without CAP_IPC_LOCK: RLIMIT_MEMLOCK.
@@ -183,7 +183,7 @@ pub enum Resource {
 
 /// A limit; `None` means unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
+pub struct Rlimit {
     /// The limit in force.
     pub soft: Option<u64>,
     /// The highest limit that a process without privilege may set.
@@ -194,18 +194,18 @@ pub struct Limit {
 ///
 /// # Errors
 /// None is expected.
-pub fn limit(resource: Resource) -> Result<Limit> {
+pub fn limit(resource: RlimitResource) -> Result<Rlimit> {
     let number = match resource {
-        Resource::RealTimePriority => libc::RLIMIT_RTPRIO,
-        Resource::LockedMemory => libc::RLIMIT_MEMLOCK,
-        Resource::RealTimeRun => libc::RLIMIT_RTTIME,
-        Resource::Descriptors => libc::RLIMIT_NOFILE,
+        RlimitResource::RealTimePriority => libc::RLIMIT_RTPRIO,
+        RlimitResource::LockedMemory => libc::RLIMIT_MEMLOCK,
+        RlimitResource::RealTimeRun => libc::RLIMIT_RTTIME,
+        RlimitResource::Descriptors => libc::RLIMIT_NOFILE,
     };
     let mut raw = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `raw` is ours and writable.
     check("getrlimit", unsafe { libc::getrlimit(number, &mut raw) })?;
     let bounded = |value| (value != libc::RLIM_INFINITY).then_some(value);
-    Ok(Limit { soft: bounded(raw.rlim_cur), hard: bounded(raw.rlim_max) })
+    Ok(Rlimit { soft: bounded(raw.rlim_cur), hard: bounded(raw.rlim_max) })
 }
 
 /// 64 random bits from the kernel, different in every run.
@@ -300,11 +300,13 @@ mod tests {
     fn privileges_agree_with_what_works() {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         assert!(status.contains("CapEff:"));
-        let priority = limit(Resource::RealTimePriority).unwrap();
+        let priority = limit(RlimitResource::RealTimePriority).unwrap();
         let may = capability(Capability::SysNice) || priority.soft.is_none_or(|limit| limit >= 1);
         let can = std::thread::spawn(|| crate::thread::set_fifo(1)).join().unwrap();
         assert_eq!(may, can.is_ok(), "{can:?}");
-        for resource in [Resource::LockedMemory, Resource::RealTimeRun, Resource::Descriptors] {
+        for resource in
+            [RlimitResource::LockedMemory, RlimitResource::RealTimeRun, RlimitResource::Descriptors]
+        {
             let limit = limit(resource).unwrap();
             assert!(limit.hard.is_none_or(|hard| limit.soft.is_some_and(|soft| soft <= hard)));
         }

@@ -41,7 +41,7 @@ static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
 /// How the safe-state thread ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ThreadEnd {
     /// It returned.
     Done,
     /// It panicked.
@@ -56,9 +56,9 @@ pub enum Outcome {
 
 /// How the safe-state thread ended, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rest {
+pub struct ThreadReport {
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: ThreadEnd,
     /// The instant of the request, ns.
     pub asked_ns: u64,
     /// The instant of the thread's first instruction, ns; 0 if it did not start.
@@ -137,7 +137,7 @@ pub fn patience_ns() -> u64 {
 /// Requests that outputs be brought to rest, unless another thread has requested it already, and waits for the end:
 /// at most [`patience_ns`]. Parks a safe-state thread that does not return within its budget. `None` if there is no
 /// such thread, and in that thread itself. A signal's handler may call it; it takes no lock and no memory.
-pub fn bring_to_rest() -> Option<Rest> {
+pub fn bring_to_rest() -> Option<ThreadReport> {
     if TID.load(Ordering::Relaxed) == thread::tid() {
         return None;
     }
@@ -168,22 +168,22 @@ pub fn bring_to_rest() -> Option<Rest> {
 }
 
 /// The result so far; `None` if no request was made, or if there is no such thread.
-pub fn seen() -> Option<Rest> {
+pub fn seen() -> Option<ThreadReport> {
     let outcome = match STATE.load(Ordering::Acquire) {
-        ASKED | MISSED => Outcome::NotStarted,
-        RUNNING => Outcome::Late,
-        DONE => Outcome::Done,
-        FAILED => Outcome::Failed,
-        CRASHED => Outcome::Crashed(SIGNAL.load(Ordering::Relaxed)),
+        ASKED | MISSED => ThreadEnd::NotStarted,
+        RUNNING => ThreadEnd::Late,
+        DONE => ThreadEnd::Done,
+        FAILED => ThreadEnd::Failed,
+        CRASHED => ThreadEnd::Crashed(SIGNAL.load(Ordering::Relaxed)),
         _ => return None,
     };
     let ended_ns = Some(ENDED_NS.load(Ordering::Relaxed)).filter(|ns| *ns != 0);
     // A thread that comes too late has stored an instant, and does not begin.
-    let begun_ns = if outcome == Outcome::NotStarted { 0 } else { BEGUN_NS.load(Ordering::Relaxed) };
+    let begun_ns = if outcome == ThreadEnd::NotStarted { 0 } else { BEGUN_NS.load(Ordering::Relaxed) };
     let ended_ns = ended_ns.unwrap_or_else(clock::monotonic_ns);
     let late = ended_ns.saturating_sub(begun_ns) > BUDGET_NS.load(Ordering::Relaxed);
-    let outcome = if outcome == Outcome::Done && late { Outcome::Late } else { outcome };
-    Some(Rest { outcome, asked_ns: ASKED_NS.load(Ordering::Relaxed), begun_ns, ended_ns })
+    let outcome = if outcome == ThreadEnd::Done && late { ThreadEnd::Late } else { outcome };
+    Some(ThreadReport { outcome, asked_ns: ASKED_NS.load(Ordering::Relaxed), begun_ns, ended_ns })
 }
 
 /// Whether `tid` is the safe-state thread.
@@ -232,7 +232,7 @@ mod tests {
         };
         with(1_000_000_000, &|| {}, &|| {
             let rest = bring_to_rest().unwrap();
-            assert_eq!(rest.outcome, Outcome::Done);
+            assert_eq!(rest.outcome, ThreadEnd::Done);
             assert!(rest.asked_ns <= rest.begun_ns && rest.begun_ns <= rest.ended_ns);
             assert_eq!(bring_to_rest(), Some(rest), "it has run already");
         });
@@ -249,7 +249,7 @@ mod tests {
         };
         with(1_000_000, &hangs, &|| {
             let rest = bring_to_rest().unwrap();
-            assert_eq!((rest.outcome, has_returned()), (Outcome::Late, false));
+            assert_eq!((rest.outcome, has_returned()), (ThreadEnd::Late, false));
             assert!(rest.ended_ns - rest.begun_ns >= 1_000_000, "{rest:?}");
             go_on.store(1, Ordering::Release);
         });
@@ -272,9 +272,9 @@ mod tests {
                 }
                 let rest = bring_to_rest().unwrap();
                 missed.store(1, Ordering::Release);
-                assert_eq!((rest.outcome, rest.begun_ns, has_returned()), (Outcome::NotStarted, 0, false));
+                assert_eq!((rest.outcome, rest.begun_ns, has_returned()), (ThreadEnd::NotStarted, 0, false));
                 assert!(rest.ended_ns - rest.asked_ns >= START_NS, "{rest:?}");
-                assert_eq!(late.join().unwrap(), (false, Some((Outcome::NotStarted, 0))));
+                assert_eq!(late.join().unwrap(), (false, Some((ThreadEnd::NotStarted, 0))));
             });
             clear();
         }

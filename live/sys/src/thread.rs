@@ -13,7 +13,7 @@ pub const CPU_LIMIT: u16 = libc::CPU_SETSIZE as u16;
 
 /// How Linux schedules a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
+pub enum ThreadPolicy {
     /// The ordinary time-sharing policy, `SCHED_OTHER`.
     Other,
     /// `SCHED_FIFO` at a priority from 1 to 99, larger = more urgent.
@@ -91,7 +91,7 @@ fn set_of(tid: i32, policy: i32, priority: i32) -> Result {
 ///
 /// # Errors
 /// None is expected: a thread may always query itself.
-pub fn current_policy() -> Result<Policy> {
+pub fn current_policy() -> Result<ThreadPolicy> {
     policy_of(0)
 }
 
@@ -99,19 +99,19 @@ pub fn current_policy() -> Result<Policy> {
 ///
 /// # Errors
 /// ESRCH if there is no such thread.
-pub fn policy_of(tid: i32) -> Result<Policy> {
+pub fn policy_of(tid: i32) -> Result<ThreadPolicy> {
     // SAFETY: no memory involved.
     let policy = check("sched_getscheduler", unsafe { libc::sched_getscheduler(tid) })?;
     match policy & !libc::SCHED_RESET_ON_FORK {
-        libc::SCHED_OTHER => Ok(Policy::Other),
+        libc::SCHED_OTHER => Ok(ThreadPolicy::Other),
         libc::SCHED_FIFO => {
             // SAFETY: all fields are integers, for which zero is a value.
             let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
             // SAFETY: `param` is ours and writable.
             check("sched_getparam", unsafe { libc::sched_getparam(tid, &mut param) })?;
-            Ok(Policy::Fifo(u8::try_from(param.sched_priority).unwrap_or(u8::MAX)))
+            Ok(ThreadPolicy::Fifo(u8::try_from(param.sched_priority).unwrap_or(u8::MAX)))
         }
-        other => Ok(Policy::Unknown(other)),
+        other => Ok(ThreadPolicy::Unknown(other)),
     }
 }
 
@@ -287,19 +287,23 @@ mod tests {
     #[cfg_attr(miri, ignore = "calls sched_getscheduler")]
     fn policy_and_back() {
         std::thread::spawn(|| {
-            assert_eq!(current_policy(), Ok(Policy::Other));
+            assert_eq!(current_policy(), Ok(ThreadPolicy::Other));
             match set_fifo(3) {
                 Err(error) if error.is_privilege() => println!("skipped: {error}"),
                 Err(error) => panic!("{error}"),
                 Ok(()) => {
-                    assert_eq!(current_policy(), Ok(Policy::Fifo(3)));
+                    assert_eq!(current_policy(), Ok(ThreadPolicy::Fifo(3)));
                     let me = tid();
                     let seen = std::thread::spawn(move || policy_of(me)).join().unwrap();
-                    assert_eq!(seen, Ok(Policy::Fifo(3)));
+                    assert_eq!(seen, Ok(ThreadPolicy::Fifo(3)));
                     let inherited = std::thread::spawn(current_policy).join().unwrap();
-                    assert_eq!(inherited, Ok(Policy::Other), "a child must not be real-time by accident");
+                    assert_eq!(
+                        inherited,
+                        Ok(ThreadPolicy::Other),
+                        "a child must not be real-time by accident"
+                    );
                     set_other().unwrap();
-                    assert_eq!(current_policy(), Ok(Policy::Other));
+                    assert_eq!(current_policy(), Ok(ThreadPolicy::Other));
                 }
             }
             let refused = set_fifo(100).unwrap_err();

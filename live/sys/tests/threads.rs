@@ -14,18 +14,18 @@ use taut_sys::clock::Interrupted;
 use taut_sys::cpu::CpuReader;
 use taut_sys::crash::{Crash, LeftToGuardian};
 use taut_sys::futex::{Awaited, Waited};
-use taut_sys::interrupt::{Running, Stood, ThreadSlot};
+use taut_sys::interrupt::{Running, ThreadLocation, ThreadSlot};
 use taut_sys::life::Life;
 use taut_sys::machine::DmaLatencyHold;
 use taut_sys::memory::{Mapping, Seals};
 use taut_sys::mutex::{Had, PiMutex};
 use taut_sys::outside::RealTimeThread;
-use taut_sys::process::{Capability, Limit, Resource};
-use taut_sys::safe_state::{Outcome, Rest};
+use taut_sys::process::{Capability, Rlimit, RlimitResource};
+use taut_sys::safe_state::{ThreadEnd, ThreadReport};
 use taut_sys::signals::Taken;
 use taut_sys::socket::{Peer, Poll, Received};
 use taut_sys::switched::SwitchMark;
-use taut_sys::thread::Policy;
+use taut_sys::thread::ThreadPolicy;
 use taut_sys::timer::{LastResort, Timer};
 use taut_sys::usage::Usage;
 
@@ -43,7 +43,7 @@ fn shared_types_are_send_and_sync() {
         Waited: both,
         Running: both,
         ThreadSlot: both,
-        Stood: both,
+        ThreadLocation: both,
         Life: both,
         DmaLatencyHold: both,
         Mapping: both,
@@ -52,16 +52,16 @@ fn shared_types_are_send_and_sync() {
         Had: both,
         RealTimeThread: both,
         Capability: both,
-        Limit: both,
-        Resource: both,
-        Outcome: both,
-        Rest: both,
+        Rlimit: both,
+        RlimitResource: both,
+        ThreadEnd: both,
+        ThreadReport: both,
         Taken: both,
         Peer: both,
         Poll<'static>: both,
         Received: both,
         SwitchMark: both,
-        Policy: both,
+        ThreadPolicy: both,
         Timer: both,
         LastResort: both,
         Usage: both,

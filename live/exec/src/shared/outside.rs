@@ -11,7 +11,7 @@
 use std::sync::atomic::Ordering;
 
 use taut_sys::outside::tracer_of;
-use taut_sys::thread::{self, Policy};
+use taut_sys::thread::{self, ThreadPolicy};
 
 use crate::ready::worker_priorities::DISPATCHER;
 use crate::shared::Shared;
@@ -48,7 +48,7 @@ impl Shared {
         // A thread that has just ended is gone.
         let policy = thread::policy_of(tid).ok()?;
         let pinned = thread::is_pinned(tid, u16::try_from(self.cpu).ok()?).ok()?;
-        let as_put = policy == Policy::Fifo(given) && pinned;
+        let as_put = policy == ThreadPolicy::Fifo(given) && pinned;
         (!as_put).then_some(Outside::Moved { who, policy, given, pinned })
     }
 }
