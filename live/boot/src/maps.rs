@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use taut_plan::{ChannelPlan, MemoryMap, Plan, Region, ValidPlan};
 use taut_scope::Scope;
-use taut_segment::{Entry, Owner, Role};
+use taut_segment::{ChannelEntry, Owner, Role};
 use taut_share::Memory;
 use taut_sys::memory::Mapping;
 
@@ -152,8 +152,8 @@ impl Maps {
 }
 
 /// The channels to which each client may attach.
-fn directory(plan: &Plan) -> Vec<(String, Vec<Entry>)> {
-    let entry = |channel: &ChannelPlan, role: Role| Entry {
+fn directory(plan: &Plan) -> Vec<(String, Vec<ChannelEntry>)> {
+    let entry = |channel: &ChannelPlan, role: Role| ChannelEntry {
         channel: channel.name.clone(),
         role,
         mechanism: channel.mechanism.word().to_owned(),
@@ -231,7 +231,7 @@ payload = "Word"
     fn a_client_s_directory_is_its_channels() {
         let mut plan = planned().into_plan();
         let of = |plan: &Plan| {
-            let entries = |entries: Vec<Entry>| {
+            let entries = |entries: Vec<ChannelEntry>| {
                 entries.into_iter().map(|entry| (entry.channel, entry.role)).collect::<Vec<_>>()
             };
             let mut all =

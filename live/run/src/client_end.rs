@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use taut_lock::{EventCount, Notifier};
 use taut_plan::{Mechanism, Way};
-use taut_segment::{Attached, Entry, Role};
+use taut_segment::{Attached, ChannelEntry, Role};
 use taut_share::Memory;
 use taut_share::queue::qrtr;
 use taut_sys::clock;
@@ -93,7 +93,7 @@ struct Hold {
 
 impl Hold {
     /// `None` if the channel has a writing end (I1).
-    fn take(place: &Arc<Place>, entry: &Entry) -> Option<Self> {
+    fn take(place: &Arc<Place>, entry: &ChannelEntry) -> Option<Self> {
         let (channel, writes) = (entry.channel.clone(), entry.role == Role::Writes);
         let mut written = place.written.lock().unwrap_or_else(PoisonError::into_inner);
         (!writes || written.insert(channel.clone())).then(|| Self {
@@ -105,7 +105,7 @@ impl Hold {
 
     /// The protocol over the channel's region. Its type says that it lives for `'static`; in truth it lives as long
     /// as this hold, which [`ClientEnd`] ensures.
-    fn protocol<P: Payload>(&self, entry: &Entry) -> Option<EndKind<P>> {
+    fn protocol<P: Payload>(&self, entry: &ChannelEntry) -> Option<EndKind<P>> {
         let mechanism = Mechanism::from_word(&entry.mechanism)?;
         let shape = Shape { mechanism, buffers: entry.capacity, claims: entry.readers };
         if entry.value_size as usize != size_of::<P>() {

@@ -10,12 +10,12 @@ use taut_sys::memory::{self, Mapping, Seals};
 use taut_sys::process;
 use taut_sys::socket::{self, Peer, Poll};
 
-use crate::directory::{Directory, Entry, Role, is_name};
+use crate::directory::{ChannelEntry, Directory, Role, is_name};
 use crate::files::{Extent, region};
 use crate::folder::Folder;
 use crate::header::{HEADER_BYTES, Header};
 use crate::message::{self, PART_BYTES, REPLY_HEAD, Refusal, Reply};
-use crate::{Error, FolderProblem, PAGE_BYTES, PROTOCOL_VERSION, State, folder};
+use crate::{Error, FolderProblem, OwnerState, PAGE_BYTES, PROTOCOL_VERSION, folder};
 
 /// The problem if a listener hands out other files than its reply says.
 const FILES_DIFFER: &str = "it hands out other files than its answer describes";
@@ -239,7 +239,7 @@ fn open(
         end = extent.end();
     }
     // Check that the client may write its channels: otherwise a write would fault later.
-    let writable = |entry: &Entry| {
+    let writable = |entry: &ChannelEntry| {
         files.iter().any(|(extent, _)| extent.writes && extent.holds(entry.offset, entry.size))
     };
     if !directory.entries().iter().all(|entry| entry.role == Role::Reads || writable(entry)) {
@@ -315,15 +315,15 @@ impl Attached {
         let gone = socket::poll(&mut polls, Some(Duration::ZERO)).is_ok_and(|ready| ready > 0);
         match (gone, self.state()) {
             (false, _) => Liveness::Alive,
-            (true, State::Ended) => Liveness::Ended,
+            (true, OwnerState::Ended) => Liveness::Ended,
             (true, _) => Liveness::Died,
         }
     }
 
     /// The state that the owner publishes. Nobody else can write it, so it does not show the owner's death:
     /// [`Attached::alive`] does.
-    pub fn state(&self) -> State {
-        State::load(&self.maps[0].1)
+    pub fn state(&self) -> OwnerState {
+        OwnerState::load(&self.maps[0].1)
     }
 
     /// The channels of this client.
@@ -335,7 +335,7 @@ impl Attached {
     ///
     /// # Errors
     /// [`Error::NoChannel`], with the channels that this client has.
-    pub fn entry(&self, channel: &str) -> Result<&Entry, Error> {
+    pub fn entry(&self, channel: &str) -> Result<&ChannelEntry, Error> {
         self.directory.entry(channel).ok_or_else(|| Error::NoChannel {
             channel: channel.to_owned(),
             known: self.directory.entries().iter().map(|entry| entry.channel.clone()).collect(),
@@ -347,7 +347,7 @@ impl Attached {
     ///
     /// # Errors
     /// [`Error::NoChannel`]; [`Error::WrongRole`]; [`Error::LayoutDiffers`], with both layouts.
-    pub fn entry_as(&self, channel: &str, role: Role, layout: &str) -> Result<&Entry, Error> {
+    pub fn entry_as(&self, channel: &str, role: Role, layout: &str) -> Result<&ChannelEntry, Error> {
         let entry = self.entry(channel)?;
         if entry.role != role {
             return Err(Error::WrongRole { channel: channel.to_owned(), ours: role, theirs: entry.role });

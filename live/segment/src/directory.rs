@@ -46,7 +46,7 @@ impl fmt::Display for Role {
 
 /// A channel, as one client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ChannelEntry {
     /// The channel's name.
     pub channel: String,
     /// What the client does with it.
@@ -75,7 +75,7 @@ pub struct Entry {
 /// whether they lie within a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory {
-    entries: Vec<Entry>,
+    entries: Vec<ChannelEntry>,
 }
 
 /// Why a text or a list of entries is not a directory.
@@ -104,7 +104,7 @@ impl Directory {
     /// # Errors
     /// The first entry that a directory cannot hold (`line` counts entries), or `line` 0 if the text would be too
     /// long.
-    pub fn new(entries: Vec<Entry>) -> Result<Self, DirectoryError> {
+    pub fn new(entries: Vec<ChannelEntry>) -> Result<Self, DirectoryError> {
         let mut names = HashSet::new();
         for (index, entry) in entries.iter().enumerate() {
             let wrong = |problem| DirectoryError { line: index + 1, problem };
@@ -121,12 +121,12 @@ impl Directory {
     }
 
     /// Its entries, in order.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[ChannelEntry] {
         &self.entries
     }
 
     /// The entry of a channel.
-    pub fn entry(&self, channel: &str) -> Option<&Entry> {
+    pub fn entry(&self, channel: &str) -> Option<&ChannelEntry> {
         self.entries.iter().find(|entry| entry.channel == channel)
     }
 
@@ -165,8 +165,8 @@ impl Directory {
     }
 }
 
-impl Entry {
-    /// The first byte after its region; [`Entry::check`] rules out an overflow.
+impl ChannelEntry {
+    /// The first byte after its region; [`ChannelEntry::check`] rules out an overflow.
     fn end(&self) -> u64 {
         self.offset.saturating_add(self.size)
     }
@@ -192,7 +192,7 @@ impl Entry {
     }
 }
 
-impl fmt::Display for Entry {
+impl fmt::Display for ChannelEntry {
     /// Its line of text, without the line feed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { channel, role, mechanism, layout, value_size, capacity, readers, offset, size, triggered } =
@@ -203,13 +203,13 @@ impl fmt::Display for Entry {
     }
 }
 
-fn parse(line: &str) -> Result<Entry, &'static str> {
+fn parse(line: &str) -> Result<ChannelEntry, &'static str> {
     let mut fields = line.splitn(10, ' ');
     let mut next = |key: &str, problem| {
         let field = fields.next().ok_or(problem)?;
         field.strip_prefix(key).ok_or(problem)
     };
-    Ok(Entry {
+    Ok(ChannelEntry {
         channel: next("", "no name")?.to_owned(),
         role: match next("", "no role")? {
             "writes" => Role::Writes,
@@ -260,13 +260,13 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
 }
 
 /// Two channels whose regions overlap, or one channel with two regions.
-pub(crate) fn conflict(clients: &[(String, Directory)]) -> Option<(&Entry, &Entry)> {
-    let mut all: Vec<&Entry> = clients.iter().flat_map(|(_, directory)| directory.entries()).collect();
+pub(crate) fn conflict(clients: &[(String, Directory)]) -> Option<(&ChannelEntry, &ChannelEntry)> {
+    let mut all: Vec<&ChannelEntry> = clients.iter().flat_map(|(_, directory)| directory.entries()).collect();
     all.sort_by_key(|entry| (entry.offset, entry.size));
-    let mut first: HashMap<&str, &Entry> = HashMap::new();
+    let mut first: HashMap<&str, &ChannelEntry> = HashMap::new();
     // No entry so far ends after `last`: in this order, each entry begins where the previous entry ends or later, or
     // has the same region.
-    let mut last: Option<&Entry> = None;
+    let mut last: Option<&ChannelEntry> = None;
     for entry in all {
         let same = *first.entry(&entry.channel).or_insert(entry);
         if (same.offset, same.size) != (entry.offset, entry.size) {
@@ -287,8 +287,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn entry(channel: &str, offset: u64, size: u64) -> Entry {
-        Entry {
+    fn entry(channel: &str, offset: u64, size: u64) -> ChannelEntry {
+        ChannelEntry {
             channel: channel.to_owned(),
             role: Role::Reads,
             mechanism: "sdrtw".to_owned(),
@@ -358,8 +358,9 @@ mod tests {
 
     #[test]
     fn overlaps_are_found() {
-        let with = |entries: &[&[Entry]]| -> Vec<(String, Directory)> {
-            let directory = |entries: &&[Entry]| ("x".to_owned(), Directory::new(entries.to_vec()).unwrap());
+        let with = |entries: &[&[ChannelEntry]]| -> Vec<(String, Directory)> {
+            let directory =
+                |entries: &&[ChannelEntry]| ("x".to_owned(), Directory::new(entries.to_vec()).unwrap());
             entries.iter().map(directory).collect()
         };
         let [a, b] = [entry("a", 128, 256), entry("b", 384, 128)];
@@ -378,12 +379,13 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "texts of 64 KiB; nothing in it is unsafe")]
     fn the_longest_is_a_directory() {
-        let with_layout = |count: usize| Entry { layout: "x".repeat(count), ..entry("levels", 128, 768) };
+        let with_layout =
+            |count: usize| ChannelEntry { layout: "x".repeat(count), ..entry("levels", 128, 768) };
         assert!(Directory::new(vec![with_layout(4096)]).is_ok());
         assert_eq!(Directory::new(vec![with_layout(4097)]).unwrap_err().line, 1);
         let longest = |more: usize| {
             let mut entries: Vec<_> =
-                (0..17).map(|at| Entry { channel: format!("c{at:02}"), ..with_layout(1) }).collect();
+                (0..17).map(|at| ChannelEntry { channel: format!("c{at:02}"), ..with_layout(1) }).collect();
             let text: usize = entries.iter().map(|entry| entry.to_string().len() + 1).sum();
             let mut left = TEXT_LIMIT + more - text;
             for entry in &mut entries {
@@ -436,7 +438,7 @@ mod tests {
             numbers: (u32, u32, u32, u32),
             flags: (bool, bool),
         ) {
-            let entries = names.into_iter().map(|channel| Entry {
+            let entries = names.into_iter().map(|channel| ChannelEntry {
                 channel,
                 role: if flags.0 { Role::Writes } else { Role::Reads },
                 mechanism: "qrtr".to_owned(),

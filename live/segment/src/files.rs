@@ -15,7 +15,7 @@ use std::ptr::NonNull;
 use taut_sys::memory::{self, Mapping, Seals};
 use taut_sys::socket::FD_LIMIT;
 
-use crate::directory::{Directory, Entry, Role};
+use crate::directory::{ChannelEntry, Directory, Role};
 use crate::header::HEADER_BYTES;
 use crate::{Error, PAGE_BYTES};
 
@@ -57,7 +57,7 @@ pub(crate) struct Sketch {
 
 /// The files of a segment: the owner's first, the others in the order of their offsets.
 pub(crate) fn sketch(clients: &[(String, Directory)]) -> Result<Vec<Sketch>, Error> {
-    let mut channels: BTreeMap<&str, (&Entry, BTreeSet<usize>, BTreeSet<usize>)> = BTreeMap::new();
+    let mut channels: BTreeMap<&str, (&ChannelEntry, BTreeSet<usize>, BTreeSet<usize>)> = BTreeMap::new();
     for (client, (_, directory)) in clients.iter().enumerate() {
         for entry in directory.entries() {
             let (_, writers, readers) =
@@ -139,7 +139,7 @@ impl File {
         let mut map = memory::map_shared(fd.as_fd(), size, true)?;
         // Without the privilege the mapping stays unlocked, and reports so.
         let _ = map.lock();
-        let within = |entry: &Entry| (start..end).contains(&entry.offset);
+        let within = |entry: &ChannelEntry| (start..end).contains(&entry.offset);
         let reads = |(_, directory): &(String, Directory)| {
             directory.entries().iter().any(|e| e.role == Role::Reads && within(e))
         };
@@ -205,7 +205,7 @@ pub(crate) fn hand_out(
         let (writable, read_only) = (position(file.writable.take()), position(file.read_only.take()));
         for (client, (_, directory)) in clients.iter().enumerate() {
             let extent = file.extent(file.writers.contains(&client));
-            let reads = |entry: &Entry| extent.holds(entry.offset, entry.size);
+            let reads = |entry: &ChannelEntry| extent.holds(entry.offset, entry.size);
             let looks = file.start == 0 || (!lists[client] && directory.entries().iter().any(reads));
             let descriptor = if extent.writes { writable } else { read_only.filter(|_| looks) };
             extents[client].extend(descriptor.map(|descriptor| (extent, descriptor)));

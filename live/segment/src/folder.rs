@@ -217,7 +217,7 @@ fn judge(metadata: &fs::Metadata, owner: Option<u32>) -> Result<(), FolderProble
 
 /// The socket of an application, and the process that listens on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct OwnerSocket {
     /// The application.
     pub app: String,
     /// Its socket.
@@ -253,7 +253,7 @@ pub(crate) fn behind(socket: &Path) -> Result<Option<u32>, taut_sys::Error> {
 ///
 /// # Errors
 /// [`Error::Folder`] if it cannot be read.
-pub fn found() -> Result<Vec<Found>, Error> {
+pub fn found() -> Result<Vec<OwnerSocket>, Error> {
     found_in(&runtime_folder())
 }
 
@@ -261,7 +261,7 @@ pub fn found() -> Result<Vec<Found>, Error> {
 ///
 /// # Errors
 /// As [`found`].
-pub fn found_in(folder: &Path) -> Result<Vec<Found>, Error> {
+pub fn found_in(folder: &Path) -> Result<Vec<OwnerSocket>, Error> {
     let system = |error: &std::io::Error| Error::Folder {
         path: folder.to_owned(),
         problem: FolderProblem::System(taut_sys::Error::from_io("open", error)),
@@ -281,7 +281,7 @@ pub fn found_in(folder: &Path) -> Result<Vec<Found>, Error> {
             continue;
         }
         if let Ok(pid) = behind(&entry.path()) {
-            sockets.push(Found { app: app.to_owned(), socket: entry.path(), pid });
+            sockets.push(OwnerSocket { app: app.to_owned(), socket: entry.path(), pid });
         }
     }
     sockets.sort_by(|a, b| a.app.cmp(&b.app));
@@ -292,7 +292,7 @@ pub fn found_in(folder: &Path) -> Result<Vec<Found>, Error> {
 ///
 /// # Errors
 /// As [`found`].
-pub fn stale() -> Result<Vec<Found>, Error> {
+pub fn stale() -> Result<Vec<OwnerSocket>, Error> {
     stale_in(&runtime_folder())
 }
 
@@ -300,7 +300,7 @@ pub fn stale() -> Result<Vec<Found>, Error> {
 ///
 /// # Errors
 /// As [`found`].
-pub fn stale_in(folder: &Path) -> Result<Vec<Found>, Error> {
+pub fn stale_in(folder: &Path) -> Result<Vec<OwnerSocket>, Error> {
     Ok(found_in(folder)?.into_iter().filter(|socket| socket.pid.is_none()).collect())
 }
 
@@ -308,7 +308,7 @@ pub fn stale_in(folder: &Path) -> Result<Vec<Found>, Error> {
 ///
 /// # Errors
 /// As [`found`]; also if the folder does not belong to the caller's user, or a socket cannot be removed.
-pub fn remove_stale() -> Result<Vec<Found>, Error> {
+pub fn remove_stale() -> Result<Vec<OwnerSocket>, Error> {
     remove_stale_in(&runtime_folder())
 }
 
@@ -316,7 +316,7 @@ pub fn remove_stale() -> Result<Vec<Found>, Error> {
 ///
 /// # Errors
 /// As [`remove_stale`].
-pub fn remove_stale_in(folder: &Path) -> Result<Vec<Found>, Error> {
+pub fn remove_stale_in(folder: &Path) -> Result<Vec<OwnerSocket>, Error> {
     if stale_in(folder)?.is_empty() {
         return Ok(Vec::new());
     }

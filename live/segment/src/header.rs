@@ -22,7 +22,7 @@ const STATE_OFFSET: usize = 64;
 
 /// The owner's state, as the owner publishes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum OwnerState {
     /// The owner is still starting.
     Booting,
     /// Values flow.
@@ -123,7 +123,7 @@ fn state_word(map: &Mapping) -> &AtomicU32 {
     unsafe { AtomicU32::from_ptr(map.ptr().add(STATE_OFFSET).cast()) }
 }
 
-impl State {
+impl OwnerState {
     /// Publishes the state; the mapping is writable.
     pub(crate) fn store(self, map: &Mapping) {
         let word = match self {

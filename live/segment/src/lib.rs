@@ -165,10 +165,12 @@ mod owner;
 pub mod registry;
 
 pub use client::{Attached, Liveness, attach, attach_in};
-pub use directory::{Directory, DirectoryError, Entry, Role};
+pub use directory::{ChannelEntry, Directory, DirectoryError, Role};
 pub use error::{Error, FolderProblem};
-pub use folder::{Found, found, found_in, remove_stale, remove_stale_in, runtime_folder, stale, stale_in};
-pub use header::{HEADER_BYTES, State};
+pub use folder::{
+    OwnerSocket, found, found_in, remove_stale, remove_stale_in, runtime_folder, stale, stale_in,
+};
+pub use header::{HEADER_BYTES, OwnerState};
 pub use listener::{AttachedClient, ListenerReport};
 pub use owner::Owner;
 

@@ -11,11 +11,11 @@ use std::thread::JoinHandle;
 
 use taut_sys::{process, socket};
 
-use crate::directory::{self, Directory, Entry, is_name};
+use crate::directory::{self, ChannelEntry, Directory, is_name};
 use crate::files::{self, File, Handout};
 use crate::header::{HEADER_BYTES, Header};
 use crate::listener::{self, Grant, ListenerReport, SegmentListener, Shared};
-use crate::{Error, State, folder};
+use crate::{Error, OwnerState, folder};
 
 pub(crate) use crate::folder::Folder;
 
@@ -63,7 +63,7 @@ impl Owner {
     pub fn create(
         app: &str,
         size: u64,
-        clients: Vec<(String, Vec<Entry>)>,
+        clients: Vec<(String, Vec<ChannelEntry>)>,
         group: Option<&str>,
     ) -> Result<Self, Error> {
         Self::create_at(Folder::Default, app, size, singles(clients), group)
@@ -77,7 +77,7 @@ impl Owner {
         folder: &Path,
         app: &str,
         size: u64,
-        clients: Vec<(String, Vec<Entry>)>,
+        clients: Vec<(String, Vec<ChannelEntry>)>,
         group: Option<&str>,
     ) -> Result<Self, Error> {
         Self::create_at(Folder::Given(folder), app, size, singles(clients), group)
@@ -148,9 +148,9 @@ impl Owner {
         self.files.iter().filter(|file| file.is_secret()).count()
     }
 
-    /// Publishes the state [`State::Running`] to the clients: values flow.
+    /// Publishes the state [`OwnerState::Running`] to the clients: values flow.
     pub fn set_running(&self) {
-        State::Running.store(self.files[0].map());
+        OwnerState::Running.store(self.files[0].map());
     }
 
     /// The number of this run: random, different every time.
@@ -184,9 +184,9 @@ impl Owner {
         listener::look(&self.shared).clone()
     }
 
-    /// Ends in an orderly way: publishes [`State::Ended`] to the clients, closes the listener and their connections,
-    /// and removes the socket; also the folder, if it is the default one and empty. The clients keep their mappings;
-    /// nothing else is left.
+    /// Ends in an orderly way: publishes [`OwnerState::Ended`] to the clients, closes the listener and their
+    /// connections, and removes the socket; also the folder, if it is the default one and empty. The clients keep their
+    /// mappings; nothing else is left.
     ///
     /// # Errors
     /// [`Error::Socket`] or [`Error::Folder`] if the socket could not be removed.
@@ -202,7 +202,7 @@ impl Owner {
             return Ok(());
         }
         // In this order: a client that sees the connection end then reads that the end was orderly.
-        State::Ended.store(self.files[0].map());
+        OwnerState::Ended.store(self.files[0].map());
         let removed = self.remove_socket();
         // Shut down, not only closed: a child that is being forked at this moment holds the descriptor too.
         let _ = socket::shutdown(stop.as_fd());
@@ -295,7 +295,7 @@ fn make_files(
     let sketch = files::sketch(clients)?.into_iter();
     let mut files = sketch.map(|file| File::make(app, file, clients)).collect::<Result<Vec<_>, _>>()?;
     let handout = files::hand_out(&mut files, clients, lists)?;
-    State::Booting.store(files[0].map());
+    OwnerState::Booting.store(files[0].map());
     header.store(files[0].map());
     Ok((files, handout))
 }
@@ -303,14 +303,14 @@ fn make_files(
 /// A client that may attach.
 pub(crate) struct Client {
     pub(crate) name: String,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<ChannelEntry>,
     /// Whether several connections may be attached at a time.
     pub(crate) many: bool,
     /// Whether the client only receives the list of its entries, and none of their memory.
     pub(crate) lists: bool,
 }
 
-fn singles(clients: Vec<(String, Vec<Entry>)>) -> Vec<Client> {
+fn singles(clients: Vec<(String, Vec<ChannelEntry>)>) -> Vec<Client> {
     clients.into_iter().map(|(name, entries)| Client { name, entries, many: false, lists: false }).collect()
 }
 

@@ -3,8 +3,8 @@
 
 //! Objects of `taut-share` that processes share by name.
 //!
-//! An owner makes a *registry*: a segment that holds a list of named *objects*, each of a [`Kind`] (a protocol, its
-//! shape and the type of its values). An object has *endpoints*, such as `writer` or `reader 1`. Any process of the
+//! An owner makes a *registry*: a segment that holds a list of named *objects*, each of an [`ObjectKind`] (a protocol,
+//! its shape and the type of its values). An object has *endpoints*, such as `writer` or `reader 1`. Any process of the
 //! same user attaches by name and takes a *lease*: the right to use one endpoint of one object. The lease gives an
 //! *end*: the protocol's own type, with its operations. Both programs share a constant:
 //!
@@ -109,7 +109,7 @@ use std::path::Path;
 
 use taut_share::{LayoutError, Memory};
 
-pub use kind::{Endpoint, Kind, Number, Object, Offers, Terms};
+pub use kind::{Endpoint, EndpointSpec, NamedObject, Number, ObjectKind, Offers};
 pub use kinds::{
     Bulk, Chen, Dbp, Dispatcher, DoubleBuffer, Emeralds, FastReader, Follower, Hybrid, ImprovedChen,
     ImprovedDoubleBuffer, ImprovedPeterson, NbwTemporal, Observer, Peterson, Presence, Publisher, Qrtr,
@@ -117,7 +117,7 @@ pub use kinds::{
 };
 
 use crate::client::Attached;
-use crate::directory::Entry;
+use crate::directory::ChannelEntry;
 use crate::owner::{Client, Folder};
 use crate::{Error, ListenerReport, Owner, PAGE_BYTES, Role};
 
@@ -136,7 +136,7 @@ impl Registry {
     /// [`Error::Layout`] if a protocol does not accept its object's shape; [`Error::TooLarge`] if all objects
     /// together take more memory than the machine has; [`Error::BadName`], also for an object's name of more than 32
     /// characters; and as [`Owner::create`].
-    pub fn create(name: &str, objects: &[Object]) -> Result<Self, Error> {
+    pub fn create(name: &str, objects: &[NamedObject]) -> Result<Self, Error> {
         Self::create_at(Folder::Default, name, objects)
     }
 
@@ -144,11 +144,11 @@ impl Registry {
     ///
     /// # Errors
     /// As [`Registry::create`].
-    pub fn create_in(folder: &Path, name: &str, objects: &[Object]) -> Result<Self, Error> {
+    pub fn create_in(folder: &Path, name: &str, objects: &[NamedObject]) -> Result<Self, Error> {
         Self::create_at(Folder::Given(folder), name, objects)
     }
 
-    fn create_at(folder: Folder<'_>, name: &str, objects: &[Object]) -> Result<Self, Error> {
+    fn create_at(folder: Folder<'_>, name: &str, objects: &[NamedObject]) -> Result<Self, Error> {
         let mut clients = Vec::new();
         let mut all = Vec::with_capacity(objects.len());
         // Each object lies on pages of its own, so its endpoints write to no other object's pages.
@@ -161,7 +161,7 @@ impl Registry {
             end = after.checked_next_multiple_of(PAGE_BYTES).unwrap_or(u64::MAX);
             clients.extend(object.endpoints().map(|(endpoint, terms)| {
                 let role = if terms.number == Number::Any { Role::Reads } else { Role::Writes };
-                let entries = vec![Entry { role, ..entry.clone() }];
+                let entries = vec![ChannelEntry { role, ..entry.clone() }];
                 Client { name: endpoint, entries, many: role == Role::Reads, lists: false }
             }));
             all.push(entry);
@@ -195,7 +195,7 @@ impl Registry {
 ///
 /// # Errors
 /// As [`Lease::take`], without the errors about an object.
-pub fn catalogue(registry: &str) -> Result<Vec<Entry>, Error> {
+pub fn catalogue(registry: &str) -> Result<Vec<ChannelEntry>, Error> {
     catalogue_at(Folder::Default, registry)
 }
 
@@ -203,11 +203,11 @@ pub fn catalogue(registry: &str) -> Result<Vec<Entry>, Error> {
 ///
 /// # Errors
 /// As [`catalogue`].
-pub fn catalogue_in(folder: &Path, registry: &str) -> Result<Vec<Entry>, Error> {
+pub fn catalogue_in(folder: &Path, registry: &str) -> Result<Vec<ChannelEntry>, Error> {
     catalogue_at(Folder::Given(folder), registry)
 }
 
-fn catalogue_at(folder: Folder<'_>, registry: &str) -> Result<Vec<Entry>, Error> {
+fn catalogue_at(folder: Folder<'_>, registry: &str) -> Result<Vec<ChannelEntry>, Error> {
     Ok(Attached::attach(folder, registry, CATALOGUE)?.directory().entries().to_vec())
 }
 
@@ -332,7 +332,7 @@ impl<K: Offers<P>, P> Lease<K, P> {
     }
 }
 
-fn entry_of<'e>(entries: &'e [Entry], object: &str) -> Result<&'e Entry, Error> {
+fn entry_of<'e>(entries: &'e [ChannelEntry], object: &str) -> Result<&'e ChannelEntry, Error> {
     entries.iter().find(|entry| entry.channel == object).ok_or_else(|| Error::NoObject {
         object: object.to_owned(),
         known: entries.iter().map(|entry| entry.channel.clone()).collect(),

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use support::*;
-use taut_segment::{Error, Found, Owner, attach_in, found_in};
+use taut_segment::{Error, Owner, OwnerSocket, attach_in, found_in};
 use taut_sys::memory::{self, Seals};
 use taut_sys::socket::{self, Poll};
 
@@ -260,7 +260,7 @@ fn where_too_many_wait_one_is_turned_away() {
     let error = attach_in(folder.path(), APP, "ui").map(drop).unwrap_err();
     assert_eq!(error, Error::TurnedAway { app: APP.to_owned() });
     // A live process holds the socket, whichever it is: nobody takes the socket for a dead owner's.
-    let found = Found { app: APP.to_owned(), socket, pid: Some(0) };
+    let found = OwnerSocket { app: APP.to_owned(), socket, pid: Some(0) };
     assert_eq!(found_in(folder.path()), Ok(vec![found]));
     let created = Owner::create_in(folder.path(), APP, SIZE, clients(), None).map(drop);
     assert_eq!(created, Err(Error::AlreadyRunning { app: APP.to_owned(), pid: 0 }));

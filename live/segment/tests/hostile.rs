@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use support::*;
 use taut_segment::registry::{Hybrid, Lease, Qrtr, Registry};
-use taut_segment::{Entry, Liveness, Owner, Role, State, attach_in};
+use taut_segment::{ChannelEntry, Liveness, Owner, OwnerState, Role, attach_in};
 use taut_sys::memory::{self, Seals};
 use taut_sys::socket;
 use taut_sys::usage::thread_usage;
@@ -28,8 +28,8 @@ const NOTES: u64 = 12288;
 /// Consecutive accesses to each word.
 const ACCESSES: u64 = 10_000;
 
-fn clients() -> Vec<(String, Vec<Entry>)> {
-    let orders = Entry { triggered: true, ..entry("orders", Role::Writes, ORDERS) };
+fn clients() -> Vec<(String, Vec<ChannelEntry>)> {
+    let orders = ChannelEntry { triggered: true, ..entry("orders", Role::Writes, ORDERS) };
     let of = |client: &str, entries| (client.to_owned(), entries);
     vec![
         of(
@@ -153,7 +153,7 @@ fn holes_reach_only_the_channels_by_which_their_maker_wakes_a_task() {
     // The holes do not reach the header either: other clients still attach, and read the truth.
     let editor = attach_in(folder.path(), APP, "editor").unwrap();
     for attached in [&editor, &viewer] {
-        assert_eq!((attached.alive(), attached.state()), (Liveness::Alive, State::Running));
+        assert_eq!((attached.alive(), attached.state()), (Liveness::Alive, OwnerState::Running));
     }
 }
 

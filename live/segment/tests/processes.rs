@@ -17,8 +17,8 @@ use std::os::unix::process::CommandExt;
 use support::*;
 use taut_segment::registry::Registry;
 use taut_segment::{
-    Attached, Error, FolderProblem, Found, Liveness, Owner, PAGE_BYTES, Role, State, attach, attach_in,
-    found, found_in, remove_stale, remove_stale_in, runtime_folder, stale, stale_in,
+    Attached, Error, FolderProblem, Liveness, Owner, OwnerSocket, OwnerState, PAGE_BYTES, Role, attach,
+    attach_in, found, found_in, remove_stale, remove_stale_in, runtime_folder, stale, stale_in,
 };
 
 const SIGCONT: i32 = 18;
@@ -51,7 +51,7 @@ fn role() {
             until_released();
         }
         Some("lister") => {
-            let apps = |sockets: Result<Vec<Found>, Error>| {
+            let apps = |sockets: Result<Vec<OwnerSocket>, Error>| {
                 sockets.unwrap().into_iter().map(|socket| socket.app).collect::<Vec<_>>().join("+")
             };
             announce(format_args!(
@@ -429,9 +429,9 @@ fn values_and_states_are_seen() {
     let owner = owner(folder.path());
     let ui = attach_in(folder.path(), APP, "ui").unwrap();
     let viewer = attach_in(folder.path(), APP, "viewer").unwrap();
-    assert_eq!(ui.state(), State::Booting);
+    assert_eq!(ui.state(), OwnerState::Booting);
     owner.set_running();
-    assert_eq!((ui.state(), viewer.state()), (State::Running, State::Running));
+    assert_eq!((ui.state(), viewer.state()), (OwnerState::Running, OwnerState::Running));
     let writable = |attached: &Attached, channel| attached.mapping(channel).unwrap().writable();
     assert!(writable(&ui, "settings"));
     assert!(!writable(&ui, "levels") && !writable(&viewer, "levels"), "the owner's alone");

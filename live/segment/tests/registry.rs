@@ -14,7 +14,7 @@ use taut_segment::registry::{
     Chen, Dbp, Emeralds, Endpoint, Hybrid, ImprovedChen, Lease, Offers, Qrtr, Registry, Sdrtw, Spinlock,
     catalogue_in,
 };
-use taut_segment::{Error, Liveness, PAGE_BYTES, State, attach_in};
+use taut_segment::{Error, Liveness, OwnerState, PAGE_BYTES, attach_in};
 use taut_share::{LayoutError, List};
 use taut_sys::memory::{self, Seals};
 
@@ -261,7 +261,7 @@ fn owners_come_and_go() {
     let mut writer = Lease::take_in(folder.path(), "robot", "pose", POSE.writer()).unwrap();
     let mut reader = Lease::take_in(folder.path(), "robot", "pose", POSE.reader(0)).unwrap();
     assert_eq!((writer.attached().epoch(), writer.attached().alive()), (epoch, Liveness::Alive));
-    assert_eq!(writer.attached().state(), State::Running);
+    assert_eq!(writer.attached().state(), OwnerState::Running);
     owner.kill();
     // The memory is still there for both.
     {

@@ -14,8 +14,8 @@ use std::time::Duration;
 use support::*;
 use taut_segment::registry::{
     Bulk, Chen, Dbp, DoubleBuffer, Emeralds, Hybrid, ImprovedChen, ImprovedDoubleBuffer, ImprovedPeterson,
-    Lease, NbwTemporal, Object, Peterson, Presence, Qrtr, Qrtwc, Qrtwo, Registry, Sdrtr, Sdrtw, Spinlock,
-    Tccp, TccpNewest,
+    Lease, NamedObject, NbwTemporal, Peterson, Presence, Qrtr, Qrtwc, Qrtwo, Registry, Sdrtr, Sdrtw,
+    Spinlock, Tccp, TccpNewest,
 };
 use taut_segment::{Attached, Error};
 
@@ -32,7 +32,7 @@ type Reading = fn(&Path, &mut dyn FnMut(&Attached, Read<'_>)) -> Result<(), Erro
 
 struct Row {
     name: &'static str,
-    object: fn() -> Object,
+    object: fn() -> NamedObject,
     writing: Writing,
     /// The endpoints that read, and whether they only read.
     reading: &'static [(bool, Reading)],

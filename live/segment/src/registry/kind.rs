@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use taut_share::{Layout, LayoutError, Memory, Plain};
 
-use crate::directory::Entry;
+use crate::directory::ChannelEntry;
 use crate::{Error, Role};
 
 /// The most characters of an object's name: with `-of-` and its longest endpoint it must fit a client's name.
@@ -28,7 +28,7 @@ pub enum Number {
 
 /// An endpoint of a kind: its name, and how many ends it may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct EndpointSpec {
     /// Its name: lower-case letters and `-`, at most 12.
     pub endpoint: &'static str,
     /// How many ends.
@@ -41,11 +41,11 @@ pub struct Terms {
 ///
 /// # Safety
 ///
-/// - [`Kind::bytes`] gives the bytes that an object of this shape needs.
+/// - [`ObjectKind::bytes`] gives the bytes that an object of this shape needs.
 /// - No two kinds have one name, and two values of one kind that print the same fields have the same shape.
-/// - Within the numbers in [`Kind::endpoints`], the ends that [`Offers::end`] gives keep to the protocol, whichever
-///   of them live at a time; and ends of an endpoint with [`Number::Any`] only load.
-pub unsafe trait Kind: Copy {
+/// - Within the numbers in [`ObjectKind::endpoints`], the ends that [`Offers::end`] gives keep to the protocol,
+///   whichever of them live at a time; and ends of an endpoint with [`Number::Any`] only load.
+pub unsafe trait ObjectKind: Copy {
     /// The type of its values.
     type Value: Plain + Layout;
 
@@ -56,7 +56,7 @@ pub unsafe trait Kind: Copy {
     fn fields(&self) -> Vec<(&'static str, u32)>;
 
     /// Its endpoints.
-    fn endpoints(&self) -> Vec<Terms>;
+    fn endpoints(&self) -> Vec<EndpointSpec>;
 
     /// Bytes of an object.
     ///
@@ -65,7 +65,7 @@ pub unsafe trait Kind: Copy {
     fn bytes(&self) -> Result<usize, LayoutError>;
 
     /// An object of this kind, for a registry or to compare with an object of one.
-    fn named(&self, name: &str) -> Object {
+    fn named(&self, name: &str) -> NamedObject {
         const {
             let (said, size) = (<Self::Value as Layout>::WORDS.bytes(), size_of::<Self::Value>());
             assert!(said == size, "the words of a value's layout say how many bytes it has");
@@ -73,7 +73,7 @@ pub unsafe trait Kind: Copy {
         let fields = self.fields();
         let text: Vec<_> = fields.iter().map(|(name, number)| format!("{name}={number}")).collect();
         let capacity = fields.iter().find(|(name, _)| *name == "capacity").map_or(1, |(_, number)| *number);
-        Object {
+        NamedObject {
             name: name.to_owned(),
             kind: Self::NAME,
             shape: text.join(" "),
@@ -90,13 +90,13 @@ pub unsafe trait Kind: Copy {
 ///
 /// # Safety
 ///
-/// As [`Kind`]: [`Offers::end`] keeps to the protocol if its caller meets its duties.
-pub unsafe trait Offers<P>: Kind {
+/// As [`ObjectKind`]: [`Offers::end`] keeps to the protocol if its caller meets its duties.
+pub unsafe trait Offers<P>: ObjectKind {
     /// The end of this endpoint.
     type End<'m>;
 
-    /// The endpoint's name and number, which [`Kind::endpoints`] lists too.
-    fn terms(&self) -> Terms;
+    /// The endpoint's name and number, which [`ObjectKind::endpoints`] lists too.
+    fn terms(&self) -> EndpointSpec;
 
     /// Makes the end on an object, as the first end or as a successor.
     ///
@@ -125,7 +125,7 @@ impl<K: Offers<P>, P> Endpoint<K, P> {
         Self { kind, which, endpoint: PhantomData }
     }
 
-    pub(super) fn terms(&self) -> Terms {
+    pub(super) fn terms(&self) -> EndpointSpec {
         self.kind.terms()
     }
 
@@ -141,7 +141,7 @@ impl<K: Offers<P>, P> fmt::Display for Endpoint<K, P> {
     }
 }
 
-fn endpoint_text(terms: Terms, which: u32) -> String {
+fn endpoint_text(terms: EndpointSpec, which: u32) -> String {
     match terms.number {
         Number::Each(_) => format!("{}-{which}", terms.endpoint),
         Number::One | Number::Any => terms.endpoint.to_owned(),
@@ -150,7 +150,7 @@ fn endpoint_text(terms: Terms, which: u32) -> String {
 
 /// An object of a registry: a kind with a name.
 #[derive(Clone, Debug)]
-pub struct Object {
+pub struct NamedObject {
     name: String,
     kind: &'static str,
     shape: String,
@@ -158,17 +158,17 @@ pub struct Object {
     value_size: usize,
     capacity: u32,
     bytes: Result<usize, LayoutError>,
-    endpoints: Vec<Terms>,
+    endpoints: Vec<EndpointSpec>,
 }
 
-impl Object {
+impl NamedObject {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The names of its clients, each with its endpoint's terms.
-    pub(super) fn endpoints(&self) -> impl Iterator<Item = (String, Terms)> {
+    pub(super) fn endpoints(&self) -> impl Iterator<Item = (String, EndpointSpec)> {
         self.endpoints.iter().flat_map(move |&terms| {
             let count = if let Number::Each(count) = terms.number { count } else { 1 };
             (0..count).map(move |which| (format!("{}-of-{}", endpoint_text(terms, which), self.name), terms))
@@ -181,7 +181,7 @@ impl Object {
     }
 
     /// Its line of the directory, for a region at this offset.
-    pub(super) fn entry(&self, offset: u64) -> Result<Entry, Error> {
+    pub(super) fn entry(&self, offset: u64) -> Result<ChannelEntry, Error> {
         if self.name.len() > OBJECT_LIMIT {
             return Err(Error::BadName { name: self.name.clone() });
         }
@@ -195,7 +195,7 @@ impl Object {
             return Err(failed(LayoutError::Readers));
         }
         let value_size = u32::try_from(self.value_size).map_err(|_| failed(LayoutError::Capacity))?;
-        Ok(Entry {
+        Ok(ChannelEntry {
             channel: self.name.clone(),
             role: Role::Reads,
             mechanism: self.kind.to_owned(),
@@ -211,7 +211,7 @@ impl Object {
     }
 
     /// Checks that the owner's object matches this one.
-    pub(super) fn compare(&self, entry: &Entry) -> Result<(), Error> {
+    pub(super) fn compare(&self, entry: &ChannelEntry) -> Result<(), Error> {
         let differs = |what, ours: &str, theirs: &str| {
             let (object, ours, theirs) = (self.name.clone(), ours.to_owned(), theirs.to_owned());
             Err(Error::ObjectDiffers { object, what, ours, theirs })

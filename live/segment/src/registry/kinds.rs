@@ -14,7 +14,7 @@ use taut_share::state::{
 };
 use taut_share::{Layout, LayoutError, Memory, Plain, bulk};
 
-use super::kind::{Endpoint, Kind, Number, Object, Offers, Terms};
+use super::kind::{Endpoint, EndpointSpec, NamedObject, Number, ObjectKind, Offers};
 
 macro_rules! endpoints {
     ($($(#[$doc:meta])* $endpoint:ident $text:literal;)*) => {$(
@@ -97,8 +97,8 @@ macro_rules! kinds {
             }
 
             /// An object of this kind, for a registry.
-            pub fn named(&self, name: &str) -> Object {
-                Kind::named(self, name)
+            pub fn named(&self, name: &str) -> NamedObject {
+                ObjectKind::named(self, name)
             }
 
             $(
@@ -113,7 +113,7 @@ macro_rules! kinds {
         // - the protocol itself says how many bytes it needs;
         // - each name stands for one protocol, and its shape is the fields;
         // - the endpoints are the protocol's ends, each in the number that its constructor's duties allow.
-        unsafe impl<T: Plain + Layout> Kind for $kind<T> {
+        unsafe impl<T: Plain + Layout> ObjectKind for $kind<T> {
             type Value = T;
             const NAME: &'static str = $name;
 
@@ -121,7 +121,7 @@ macro_rules! kinds {
                 vec![$((stringify!($field), self.$field)),*]
             }
 
-            fn endpoints(&self) -> Vec<Terms> {
+            fn endpoints(&self) -> Vec<EndpointSpec> {
                 vec![$(Offers::<$endpoint>::terms(self)),*]
             }
 
@@ -137,8 +137,8 @@ macro_rules! kinds {
             unsafe impl<T: Plain + Layout> Offers<$endpoint> for $kind<T> {
                 type End<'m> = $end;
 
-                fn terms(&self) -> Terms {
-                    Terms { endpoint: $endpoint::TEXT, number: number!(self $($number)*) }
+                fn terms(&self) -> EndpointSpec {
+                    EndpointSpec { endpoint: $endpoint::TEXT, number: number!(self $($number)*) }
                 }
 
                 unsafe fn end<'m>(
@@ -177,7 +177,7 @@ kinds! { self memory which;
     Hybrid(readers, spare) "hybrid" {
         Writer writer() [one] hybrid::Writer<'m, T> = hybrid::writer(memory, self.readers, self.spare);
         Reader reader(which) [each readers] hybrid::Reader<'m, T> = hybrid::reader(memory, self.readers, self.spare, which);
-        Observer observer() [any] hybrid::FastReader<'m, T> = hybrid::observer(memory, self.readers, self.spare);
+        Observer observer() [any] hybrid::Observer<'m, T> = hybrid::observer(memory, self.readers, self.spare);
     }
     /// [`chen`]: the newest value, read in place.
     Chen(readers) "chen" {

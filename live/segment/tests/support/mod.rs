@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use taut_segment::{Entry, Owner, Role};
+use taut_segment::{ChannelEntry, Owner, Role};
 
 pub(crate) const ROLE: &str = "TAUT_TEST_ROLE";
 pub(crate) const APP: &str = "cochlear";
@@ -150,8 +150,8 @@ impl Drop for Process {
     }
 }
 
-pub(crate) fn entry(channel: &str, role: Role, offset: u64) -> Entry {
-    Entry {
+pub(crate) fn entry(channel: &str, role: Role, offset: u64) -> ChannelEntry {
+    ChannelEntry {
         channel: channel.to_owned(),
         role,
         mechanism: if role == Role::Reads { "sdrtw" } else { "sdrtr" }.to_owned(),
@@ -166,7 +166,7 @@ pub(crate) fn entry(channel: &str, role: Role, offset: u64) -> Entry {
 }
 
 /// A client that reads and writes, and one that only reads.
-pub(crate) fn clients() -> Vec<(String, Vec<Entry>)> {
+pub(crate) fn clients() -> Vec<(String, Vec<ChannelEntry>)> {
     vec![
         ("ui".to_owned(), vec![entry("levels", Role::Reads, 128), entry("settings", Role::Writes, 4096)]),
         ("viewer".to_owned(), vec![entry("levels", Role::Reads, 128)]),
