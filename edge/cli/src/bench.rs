@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use taut_gauge::{Refused, Spread, copies, releases, releases_beside_calls, switches};
+use taut_gauge::{NotMeasured, Samples, copies, releases, releases_beside_calls, switches};
 use taut_sys::{EPERM, machine, memory, thread};
 
 use crate::arguments::{Bench, Format};
@@ -26,7 +26,7 @@ struct Figure {
     what: &'static str,
     /// The core on which it was measured.
     core: u16,
-    spread: Spread,
+    spread: Samples,
     /// Time to subtract, because another figure already includes it.
     less_ns: u64,
 }
@@ -100,7 +100,7 @@ fn measure(cores: &[u16], online: &[u16], time_ns: u64, permille: u32) -> Result
     let mut worst: Vec<Figure> = Vec::new();
     let mut others = Others::look();
     for &core in cores {
-        let mut found = |spread: Result<Spread, Refused>, cpus: &[u16]| {
+        let mut found = |spread: Result<Samples, NotMeasured>, cpus: &[u16]| {
             let new = others.since(cpus);
             spread.map_err(|why| refused(why, cpus, &new))
         };
@@ -128,10 +128,10 @@ fn measure(cores: &[u16], online: &[u16], time_ns: u64, permille: u32) -> Result
     Ok(Measured { figures: worst, beside: others.had() })
 }
 
-fn refused(why: Refused, cpus: &[u16], others: &[Had]) -> Failure {
+fn refused(why: NotMeasured, cpus: &[u16], others: &[Had]) -> Failure {
     let error = match why {
-        Refused::System(error) => error,
-        Refused::Starved => {
+        NotMeasured::System(error) => error,
+        NotMeasured::Starved => {
             let cpus: Vec<String> = cpus.iter().map(u16::to_string).collect();
             let cpus = cpus.join(" or ");
             let mut text =
@@ -289,7 +289,7 @@ mod tests {
 
     fn figures() -> Vec<Figure> {
         let spread =
-            |last: u64| Spread::of((1..=999).map(|i| i * 10).chain([last]).collect()).expect("samples");
+            |last: u64| Samples::of((1..=999).map(|i| i * 10).chain([last]).collect()).expect("samples");
         let figure =
             |key, less_ns| Figure { key, what: "a thing", core: 1, spread: spread(5_000_000), less_ns };
         vec![figure("release", 0), figure("kernel-blocking", 4_000)]
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn the_largest_is_not_sold_as_a_quantile() {
         let of = |samples: u64| {
-            let spread = Spread::of((1..=samples).map(|i| i * 100).collect()).expect("samples");
+            let spread = Samples::of((1..=samples).map(|i| i * 100).collect()).expect("samples");
             [Figure { key: "release", what: "a thing", core: 1, spread, less_ns: 0 }]
         };
         for (samples, permille, quantile) in [

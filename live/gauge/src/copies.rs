@@ -10,7 +10,7 @@ use std::time::Duration;
 use taut_sys::clock;
 
 use crate::thread_placement::{Crew, MEASURES};
-use crate::{Refused, Spread};
+use crate::{NotMeasured, Samples};
 
 /// KiB that are written and copied at once: more than one, to spread the clock's own cost, and less than fits in a
 /// core's cache.
@@ -28,9 +28,9 @@ const DONE: u8 = 2;
 /// CPU as `reader`, that CPU copies what its own caches hold.
 ///
 /// # Errors
-/// The system's, if a CPU does not exist or `SCHED_FIFO` is not permitted; [`Refused::Starved`] if others keep one of
-/// the CPUs.
-pub fn copies(reader: u16, writer: u16, count: usize) -> Result<Spread, Refused> {
+/// The system's, if a CPU does not exist or `SCHED_FIFO` is not permitted; [`NotMeasured::Starved`] if others keep one
+/// of the CPUs.
+pub fn copies(reader: u16, writer: u16, count: usize) -> Result<Samples, NotMeasured> {
     let crew = Crew::new(TAKES.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)));
     let words: Vec<AtomicU64> = (0..WORDS).map(|at| AtomicU64::new(at as u64)).collect();
     if reader == writer {
@@ -69,7 +69,7 @@ pub fn copies(reader: u16, writer: u16, count: usize) -> Result<Spread, Refused>
                     took_ns
                 })
             })
-            .map_err(Refused::from)
+            .map_err(NotMeasured::from)
             .and_then(|reads| {
                 // Without `DONE`, the reader would wait until the time of the measurement is over for a writer that
                 // could not get to its CPU and priority.
@@ -83,8 +83,8 @@ pub fn copies(reader: u16, writer: u16, count: usize) -> Result<Spread, Refused>
     })
 }
 
-fn samples(count: usize, mut one: impl FnMut() -> u64) -> Spread {
-    Spread::of((0..count.max(1)).map(|_| one()).collect()).expect("at least one")
+fn samples(count: usize, mut one: impl FnMut() -> u64) -> Samples {
+    Samples::of((0..count.max(1)).map(|_| one()).collect()).expect("at least one")
 }
 
 /// Copies all words out and returns the time per 1 KiB in ns, rounded up.

@@ -11,8 +11,8 @@
 //! | [`copies`] | 1 KiB that another core wrote last | copied | `copy` |
 //!
 //! A bound must hold for the greatest of all delays, and no measurement finds the greatest delay: a machine that stalls
-//! once a day shows the stall once a day. So [`Spread`] keeps all samples, and a caller that takes a quantile of them
-//! as an overhead can see how many samples exceed it ([`Spread::above`]). A recorded run has a probe on every core,
+//! once a day shows the stall once a day. So [`Samples`] keeps all samples, and a caller that takes a quantile of them
+//! as an overhead can see how many samples exceed it ([`Samples::above`]). A recorded run has a probe on every core,
 //! which distinguishes such stalls from delays that taut itself causes.
 //!
 //! Every function leaves the CPUs and priority of the calling thread unchanged and starts threads of its own, pinned
@@ -29,6 +29,6 @@ mod thread_placement;
 
 pub use copies::copies;
 pub use releases::{releases, releases_beside_calls};
-pub use spread::Spread;
+pub use spread::Samples;
 pub use switches::switches;
-pub use thread_placement::{PATIENCE, Refused};
+pub use thread_placement::{NotMeasured, PATIENCE};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use taut_sys::{clock, memory};
 
 use crate::thread_placement::{Crew, MEASURES, ORDINARY};
-use crate::{Refused, Spread};
+use crate::{NotMeasured, Samples};
 
 /// Time between two releases: not a multiple of 1 ms, so that they drift against activity that recurs every
 /// millisecond.
@@ -22,9 +22,9 @@ const MAP_BYTES: usize = 1 << 20;
 /// runs. Takes about a millisecond for each.
 ///
 /// # Errors
-/// The system's, if the CPU does not exist or `SCHED_FIFO` is not permitted; [`Refused::Starved`] if others keep the
-/// CPU.
-pub fn releases(cpu: u16, count: usize) -> Result<Spread, Refused> {
+/// The system's, if the CPU does not exist or `SCHED_FIFO` is not permitted; [`NotMeasured::Starved`] if others keep
+/// the CPU.
+pub fn releases(cpu: u16, count: usize) -> Result<Samples, NotMeasured> {
     let crew = Crew::new(taken(count));
     std::thread::scope(|scope| crew.joined(crew.post(scope, cpu, MEASURES, || late(&crew, count))?))
 }
@@ -38,7 +38,7 @@ fn taken(count: usize) -> Duration {
 ///
 /// # Errors
 /// As [`releases`].
-pub fn releases_beside_calls(cpu: u16, count: usize) -> Result<Spread, Refused> {
+pub fn releases_beside_calls(cpu: u16, count: usize) -> Result<Samples, NotMeasured> {
     let crew = Crew::new(taken(count));
     let (called, done) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -55,7 +55,7 @@ pub fn releases_beside_calls(cpu: u16, count: usize) -> Result<Spread, Refused> 
         crew.wait_for(|| called.load(Ordering::Relaxed) || other.has_ended());
         let found = crew
             .post(scope, cpu, MEASURES, || late(&crew, count))
-            .map_err(Refused::from)
+            .map_err(NotMeasured::from)
             .and_then(|measures| crew.joined(measures));
         done.store(true, Ordering::Relaxed);
         crew.joined(other)?;
@@ -63,7 +63,7 @@ pub fn releases_beside_calls(cpu: u16, count: usize) -> Result<Spread, Refused> 
     })
 }
 
-fn late(crew: &Crew, count: usize) -> Spread {
+fn late(crew: &Crew, count: usize) -> Samples {
     // The vector is written here, so that no release takes a page fault.
     let mut late = vec![1_u64; count.max(1)];
     let mut due_ns = clock::monotonic_ns() + 10 * PERIOD_NS;
@@ -77,5 +77,5 @@ fn late(crew: &Crew, count: usize) -> Spread {
         // A release that was missed entirely is part of this release's lateness, not a sample of its own.
         due_ns += PERIOD_NS * (1 + *late / PERIOD_NS);
     }
-    Spread::of(late).expect("at least one")
+    Samples::of(late).expect("at least one")
 }

@@ -3,11 +3,11 @@
 
 /// Samples in ns, in ascending order; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spread {
+pub struct Samples {
     samples: Vec<u64>,
 }
 
-impl Spread {
+impl Samples {
     /// Sorts the samples; `None` if there is none.
     pub fn of(mut samples: Vec<u64>) -> Option<Self> {
         samples.sort_unstable();
@@ -48,15 +48,15 @@ mod tests {
 
     #[test]
     fn quantiles_are_samples() {
-        assert_eq!(Spread::of(vec![]), None);
-        let spread = Spread::of((1..=1_000).rev().collect()).unwrap();
+        assert_eq!(Samples::of(vec![]), None);
+        let spread = Samples::of((1..=1_000).rev().collect()).unwrap();
         assert_eq!((spread.quantile(0), spread.quantile(1), spread.median()), (1, 1, 500));
         assert_eq!((spread.quantile(999), spread.max(), spread.quantile(5_000)), (999, 1_000, 1_000));
         assert_eq!((spread.above(999), spread.above(0), spread.above(1_000)), (1, 1_000, 0));
-        let one = Spread::of(vec![7]).unwrap();
+        let one = Samples::of(vec![7]).unwrap();
         assert_eq!((one.count(), one.median(), one.quantile(1), one.max()), (1, 7, 7, 7));
         // The rank is rounded up, never down.
-        let three = Spread::of(vec![10, 20, 30]).unwrap();
+        let three = Samples::of(vec![10, 20, 30]).unwrap();
         assert_eq!((three.quantile(334), three.quantile(667), three.quantile(333)), (20, 30, 10));
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use taut_sys::{clock, futex};
 
 use crate::thread_placement::{Crew, MEASURES, SERVES};
-use crate::{Refused, Spread};
+use crate::{NotMeasured, Samples};
 
 /// Generous upper bound on the time of one switch.
 const TAKES: Duration = Duration::from_micros(50);
@@ -22,9 +22,9 @@ const LAST: u32 = 2;
 /// system call.
 ///
 /// # Errors
-/// The system's, if the CPU does not exist or `SCHED_FIFO` is not permitted; [`Refused::Starved`] if others keep the
-/// CPU.
-pub fn switches(cpu: u16, count: usize) -> Result<Spread, Refused> {
+/// The system's, if the CPU does not exist or `SCHED_FIFO` is not permitted; [`NotMeasured::Starved`] if others keep
+/// the CPU.
+pub fn switches(cpu: u16, count: usize) -> Result<Samples, NotMeasured> {
     let crew = Crew::new(TAKES.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)));
     let (word, woken_ns) = (AtomicU32::new(ASLEEP), AtomicU64::new(0));
     let wake = |how| {
@@ -61,12 +61,12 @@ pub fn switches(cpu: u16, count: usize) -> Result<Spread, Refused> {
                 }
             }
         });
-        let served = other.map_err(Refused::from).and_then(|other| crew.joined(other));
+        let served = other.map_err(NotMeasured::from).and_then(|other| crew.joined(other));
         // This last wake ends the urgent thread, even if the other thread could not get to its CPU and priority.
         wake(LAST);
         let mut samples = crew.joined(urgent?)?;
         served?;
         samples.pop();
-        Ok(Spread::of(samples).expect("at least one"))
+        Ok(Samples::of(samples).expect("at least one"))
     })
 }

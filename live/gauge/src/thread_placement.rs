@@ -24,14 +24,14 @@ pub const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Why there is no figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum NotMeasured {
     /// The system does not permit the measurement, or the CPU does not exist.
     System(Error),
     /// The threads that measure did not get enough time on the CPU: other threads keep it.
     Starved,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for NotMeasured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::System(error) => error.fmt(f),
@@ -40,9 +40,9 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for NotMeasured {}
 
-impl From<Error> for Refused {
+impl From<Error> for NotMeasured {
     fn from(error: Error) -> Self {
         Self::System(error)
     }
@@ -138,7 +138,7 @@ impl Crew {
 
     /// Waits for the result of a thread. When [`PATIENCE`] is used up, gives the measurement up. Passes on the panic
     /// of a thread that panicked.
-    pub(crate) fn joined<T>(&self, posted: Posted<'_, T>) -> Result<T, Refused> {
+    pub(crate) fn joined<T>(&self, posted: Posted<'_, T>) -> Result<T, NotMeasured> {
         self.wait_for(|| posted.has_ended());
         // The thread has only some instructions left, if it gets to run them. If a thread moves to its CPU after the
         // measurement was given up, this loop moves it away again.
@@ -149,7 +149,7 @@ impl Crew {
             std::thread::sleep(Duration::from_millis(1));
         }
         let found = posted.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        if self.is_given_up() { Err(Refused::Starved) } else { Ok(found) }
+        if self.is_given_up() { Err(NotMeasured::Starved) } else { Ok(found) }
     }
 
     /// Waits until `so` holds, or until [`PATIENCE`] is used up. Checks `so` when [`Self::wake`] is called, and does

@@ -3,7 +3,7 @@
 
 //! Measures this machine briefly: on any machine, every measurement ends, and its figures are plausible.
 
-use taut_gauge::{Refused, Spread, copies, releases, releases_beside_calls, switches};
+use taut_gauge::{NotMeasured, Samples, copies, releases, releases_beside_calls, switches};
 use taut_sys::{EPERM, thread};
 
 /// The first CPU, and another one if there is one.
@@ -13,17 +13,17 @@ fn cpus() -> (u16, u16) {
 }
 
 /// The figures; `None` if this user may not use `SCHED_FIFO`, which must then be the error.
-fn measured(found: Result<Spread, Refused>, count: usize) -> Option<Spread> {
+fn measured(found: Result<Samples, NotMeasured>, count: usize) -> Option<Samples> {
     match found {
         Ok(spread) => {
             assert_eq!(spread.count(), count);
             Some(spread)
         }
-        Err(Refused::System(error)) => {
+        Err(NotMeasured::System(error)) => {
             assert_eq!((error.call, error.errno), ("sched_setscheduler", EPERM));
             None
         }
-        Err(Refused::Starved) => panic!("nobody keeps the CPU"),
+        Err(NotMeasured::Starved) => panic!("nobody keeps the CPU"),
     }
 }
 
@@ -58,10 +58,12 @@ fn copies_from_another_core_and_from_its_own() {
 
 #[test]
 fn a_cpu_that_is_not_there() {
-    let check = |found: Result<Spread, Refused>| match found {
+    let check = |found: Result<Samples, NotMeasured>| match found {
         // The thread asks for its priority first.
-        Err(Refused::System(error)) if error.errno == EPERM => assert_eq!(error.call, "sched_setscheduler"),
-        Err(Refused::System(error)) => assert_eq!(error.call, "sched_setaffinity"),
+        Err(NotMeasured::System(error)) if error.errno == EPERM => {
+            assert_eq!(error.call, "sched_setscheduler")
+        }
+        Err(NotMeasured::System(error)) => assert_eq!(error.call, "sched_setaffinity"),
         other => panic!("no such CPU: {other:?}"),
     };
     let absent = thread::CPU_LIMIT - 1;

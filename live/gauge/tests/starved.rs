@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use taut_gauge::{PATIENCE, Refused, Spread, copies, releases, releases_beside_calls, switches};
+use taut_gauge::{NotMeasured, PATIENCE, Samples, copies, releases, releases_beside_calls, switches};
 use taut_sys::thread;
 
 /// How much longer than [`PATIENCE`] they may take to end: other threads may use the CPU that is left.
@@ -17,7 +17,7 @@ const MORE: Duration = Duration::from_secs(3);
 const SHORT: usize = 10_000;
 
 /// Measures a CPU, with a second CPU beside it.
-type Measure = fn(u16, u16) -> Result<Spread, Refused>;
+type Measure = fn(u16, u16) -> Result<Samples, NotMeasured>;
 
 #[test]
 fn measurements_end_where_others_keep_the_cpu() {
@@ -65,7 +65,7 @@ fn measurements_end_where_others_keep_the_cpu() {
             match found {
                 Ok(_) => println!("{name}: figures, in what the kernel took from the other"),
                 Err(why) => {
-                    assert_eq!(why, Refused::Starved, "{name}");
+                    assert_eq!(why, NotMeasured::Starved, "{name}");
                     starved += 1;
                 }
             }

@@ -7,11 +7,11 @@
 #[path = "../../share/tests/given/mod.rs"]
 mod given;
 
-use taut_gauge::Spread;
+use taut_gauge::Samples;
 
 #[test]
 fn shared_types_are_send_and_sync() {
     threads! {
-        Spread: both,
+        Samples: both,
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as Time;
 
 use taut_exec::{Job, Level, LocalRule, Release, Setup, TaskSetup, Wanted};
-use taut_gauge::{Spread, releases, releases_beside_calls, switches};
+use taut_gauge::{Samples, releases, releases_beside_calls, switches};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
@@ -52,7 +52,7 @@ pub(crate) fn overheads(cores: usize) -> Result<Overheads, String> {
 }
 
 fn once(cores: usize) -> Result<Overheads, String> {
-    let reported = |why: taut_gauge::Refused| format!("cannot measure: {why}");
+    let reported = |why: taut_gauge::NotMeasured| format!("cannot measure: {why}");
     let cpus = thread::affinity().map_err(|error| reported(error.into()))?;
     let mut worst = Overheads::default();
     for &cpu in cpus.iter().take(cores) {
@@ -77,12 +77,12 @@ fn found<T: Send>(samples: &Mutex<Vec<T>>) -> Vec<T> {
     std::mem::take(&mut *samples.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn spread(samples: Vec<u64>, what: &str) -> Result<Spread, String> {
-    Spread::of(samples).ok_or_else(|| format!("cannot measure {what}: no job reached it"))
+fn spread(samples: Vec<u64>, what: &str) -> Result<Samples, String> {
+    Samples::of(samples).ok_or_else(|| format!("cannot measure {what}: no job reached it"))
 }
 
 /// The cost of an empty recorded section, and of the clock reads that a job makes.
-fn sections(cpu: u16) -> Result<(Spread, Spread), String> {
+fn sections(cpu: u16) -> Result<(Samples, Samples), String> {
     let samples = Arc::new(Mutex::new(Vec::with_capacity(MANY)));
     let mut setup = Setup::new();
     let core = setup.core(cpu, LocalRule::Srp);
@@ -115,7 +115,7 @@ enum Interrupt {
 }
 
 /// How long an interrupt, once in a millisecond or less, keeps a computing job off its core.
-fn interrupts(cpu: u16, by: Interrupt) -> Result<Spread, String> {
+fn interrupts(cpu: u16, by: Interrupt) -> Result<Samples, String> {
     let samples = Arc::new(Mutex::new(Vec::with_capacity(MANY)));
     let mut setup = Setup::new();
     let core = setup.core(cpu, LocalRule::Immediate);
