@@ -21,7 +21,7 @@ use taut_exec::{
     Between, Global, GlobalRule, Job, LocalRule, LockError, Release, Setup, SetupError, TaskSetup, Wanted,
 };
 use taut_lock::life::{Alive, Lives};
-use taut_lock::{LayoutError, life, queued, shared_bytes};
+use taut_lock::{LockLayoutError, life, queued, shared_bytes};
 use taut_time::Duration;
 
 const PARTIES: u32 = 4;
@@ -56,7 +56,7 @@ fn attach(
     mapping: &Mapping,
     slots: Range<u32>,
     (lives, alive): (Lives<'static>, &'static Alive),
-) -> Result<Global<'static, Value>, LayoutError> {
+) -> Result<Global<'static, Value>, LockLayoutError> {
     let between = Between { parties: PARTIES, slots, priority_elsewhere: 4, lives, alive };
     // SAFETY: zeros, or what the tests' processes left there, and used only as this.
     unsafe { setup.global_between(protocol, mapping.part(0, LOCK), between) }
@@ -301,8 +301,8 @@ fn a_party_slot_has_one_process() {
         let mut setup = Setup::new();
         let first = attach(&mut setup, protocol, mapping, 0..2, one).unwrap();
         let refused = attach(&mut setup, protocol, mapping, 1..3, other).err();
-        assert_eq!(refused, Some(LayoutError::Taken));
-        assert_eq!(attach(&mut setup, protocol, mapping, 3..5, other).err(), Some(LayoutError::Parties));
+        assert_eq!(refused, Some(LockLayoutError::Taken));
+        assert_eq!(attach(&mut setup, protocol, mapping, 3..5, other).err(), Some(LockLayoutError::Parties));
         // The refused call has released the slots that it had taken.
         let second = attach(&mut setup, protocol, mapping, 2..4, other).unwrap();
         drop(first);

@@ -250,7 +250,7 @@ fn slept(cpus: [u16; 2]) -> f64 {
         },
         || {
             let mut party = second.lock().unwrap();
-            if party.request(1) == queued::Request::Waits {
+            if party.request(1) == queued::RequestOutcome::Waits {
                 party.wait(Patience::Endless).unwrap();
             }
         },

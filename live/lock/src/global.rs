@@ -52,7 +52,7 @@ pub(crate) fn now() -> u64 {
 
 /// The state in which a party finds the lock that it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum AcquiredState {
     /// The last holder released it.
     Clean,
     /// This party died while it held the lock, and no party has got this report before: the value that the lock
@@ -78,7 +78,7 @@ impl std::error::Error for Stuck {}
 
 /// Why a lock cannot be built there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LayoutError {
+pub enum LockLayoutError {
     /// The memory is too short.
     TooSmall {
         /// The bytes that the lock needs.
@@ -94,7 +94,7 @@ pub enum LayoutError {
     Taken,
 }
 
-impl fmt::Display for LayoutError {
+impl fmt::Display for LockLayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooSmall { needed, given } => write!(f, "the object needs {needed} bytes and gets {given}"),
@@ -107,12 +107,12 @@ impl fmt::Display for LayoutError {
     }
 }
 
-impl std::error::Error for LayoutError {}
+impl std::error::Error for LockLayoutError {}
 
 /// Checks that the memory is large enough.
-pub(crate) fn fit(memory: &Claimed<'_>, needed: usize) -> Result<(), LayoutError> {
+pub(crate) fn fit(memory: &Claimed<'_>, needed: usize) -> Result<(), LockLayoutError> {
     let given = memory.bytes();
-    if given < needed { Err(LayoutError::TooSmall { needed, given }) } else { Ok(()) }
+    if given < needed { Err(LockLayoutError::TooSmall { needed, given }) } else { Ok(()) }
 }
 
 /// The byte offset, in the first line of a lock, of the word that says whether the value of the lock is whole. The
@@ -198,16 +198,16 @@ mod tests {
     fn each_error_says_what_is_wrong() {
         let lives = "party 7 of the lock is alive and does not release it";
         assert_eq!(Stuck { party: 7 }.to_string(), lives);
-        let short = LayoutError::TooSmall { needed: 512, given: 256 };
+        let short = LockLayoutError::TooSmall { needed: 512, given: 256 };
         assert_eq!(short.to_string(), "the object needs 512 bytes and gets 256");
         let parties = format!("a lock has 1 to {PARTIES_LIMIT} parties, counted from 0");
-        assert_eq!(LayoutError::Parties.to_string(), parties);
+        assert_eq!(LockLayoutError::Parties.to_string(), parties);
         assert_eq!(
-            LayoutError::Places.to_string(),
+            LockLayoutError::Places.to_string(),
             "there are 1 to 1024 places for processes, counted from 0"
         );
-        assert_eq!(LayoutError::Taken.to_string(), "a living process already has this place or party");
-        let taken = NotClaimed::Layout(LayoutError::Taken);
+        assert_eq!(LockLayoutError::Taken.to_string(), "a living process already has this place or party");
+        let taken = NotClaimed::Layout(LockLayoutError::Taken);
         assert_eq!(
             taken.to_string(),
             "no place for this process: a living process already has this place or party"

@@ -9,9 +9,9 @@ use std::fmt;
 use taut_atomic::Memory;
 use taut_share::Plain;
 
-use crate::global::{Entry, LayoutError, Patience, Stuck};
+use crate::global::{AcquiredState, LockLayoutError, Patience, Stuck};
 use crate::life::{Alive, Lives};
-use crate::place::{Place, Poison};
+use crate::place::{Poison, SharedValue};
 use crate::{queued, spin};
 
 /// A value behind a spin lock: the end of one party.
@@ -30,7 +30,7 @@ use crate::{queued, spin};
 ///     }
 /// });
 /// assert_eq!(words.len(), 2);
-/// # Ok::<(), taut_lock::LayoutError>(())
+/// # Ok::<(), taut_lock::LockLayoutError>(())
 /// ```
 ///
 /// The holder can be preempted like any thread, and all others spin meanwhile; only an executor prevents that. On a
@@ -54,7 +54,7 @@ pub type Spin<'m, T> = Guarded<'m, spin::Party<'m>, T>;
 ///     }
 /// });
 /// assert_eq!(sum, 10);
-/// # Ok::<(), taut_lock::LayoutError>(())
+/// # Ok::<(), taut_lock::LockLayoutError>(())
 /// ```
 ///
 /// The priority orders the waiters only; it is not the priority of a thread. An executor raises the holder; plain
@@ -170,7 +170,7 @@ impl std::error::Error for TryWithError {}
 enum Value<'m, T> {
     Own(&'m UnsafeCell<T>, Poison<'m>),
     /// In the memory after the lock.
-    Shared(Place<'m, T>),
+    Shared(SharedValue<'m, T>),
 }
 
 impl<T> Value<'_, T> {
@@ -193,18 +193,18 @@ pub struct Asking<'m> {
 }
 
 /// A party of a lock that parties take in turns.
-pub trait Turns: turns::Turns {}
+pub trait Turns: turns::SealedTurns {}
 
 impl Turns for spin::Party<'_> {}
 
 impl Turns for Asking<'_> {}
 
 mod turns {
-    use super::{Asking, Entry, Patience, Stuck};
+    use super::{AcquiredState, Asking, Patience, Stuck};
     use crate::{queued, spin};
 
-    pub trait Turns {
-        fn enter(&mut self, patience: Patience) -> Result<Entry, Stuck>;
+    pub trait SealedTurns {
+        fn enter(&mut self, patience: Patience) -> Result<AcquiredState, Stuck>;
 
         fn leave(&mut self);
 
@@ -212,9 +212,9 @@ mod turns {
         fn which(&self) -> u32;
     }
 
-    impl Turns for spin::Party<'_> {
+    impl SealedTurns for spin::Party<'_> {
         #[inline]
-        fn enter(&mut self, patience: Patience) -> Result<Entry, Stuck> {
+        fn enter(&mut self, patience: Patience) -> Result<AcquiredState, Stuck> {
             spin::Party::enter(self, patience)
         }
 
@@ -228,12 +228,12 @@ mod turns {
         }
     }
 
-    impl Turns for Asking<'_> {
+    impl SealedTurns for Asking<'_> {
         #[inline]
-        fn enter(&mut self, patience: Patience) -> Result<Entry, Stuck> {
+        fn enter(&mut self, patience: Patience) -> Result<AcquiredState, Stuck> {
             match self.party.request(self.priority) {
-                queued::Request::Granted(entry) => Ok(entry),
-                queued::Request::Waits => self.party.wait(patience),
+                queued::RequestOutcome::Granted(entry) => Ok(entry),
+                queued::RequestOutcome::Waits => self.party.wait(patience),
             }
         }
 
@@ -351,10 +351,10 @@ impl<P: Turns, T> Guarded<'_, P, T> {
 
     /// The party has the lock.
     #[inline]
-    fn inside(&mut self, entry: Entry) -> (Inside<'_, P>, &Value<'_, T>) {
+    fn inside(&mut self, entry: AcquiredState) -> (Inside<'_, P>, &Value<'_, T>) {
         let Self { party, value } = self;
         let poison = value.poison();
-        if let Entry::OwnerDied(party) = entry {
+        if let AcquiredState::OwnerDied(party) = entry {
             poison.put(party);
         }
         (Inside { party, poison, changes: false }, value)
@@ -411,8 +411,8 @@ impl<'m, T: Plain> Spin<'m, T> {
         which: u32,
         lives: Lives<'m>,
         alive: &'m Alive,
-    ) -> Result<Self, LayoutError> {
-        let (lock, place) = Place::cut(memory, parties)?;
+    ) -> Result<Self, LockLayoutError> {
+        let (lock, place) = SharedValue::cut(memory, parties)?;
         let party = spin::party(lock, parties, which, lives, alive)?;
         Ok(Self { party, value: Value::Shared(place) })
     }
@@ -436,8 +436,8 @@ impl<'m, T: Plain> Queued<'m, T> {
         which: u32,
         lives: Lives<'m>,
         alive: &'m Alive,
-    ) -> Result<Self, LayoutError> {
-        let (lock, place) = Place::cut(memory, parties)?;
+    ) -> Result<Self, LockLayoutError> {
+        let (lock, place) = SharedValue::cut(memory, parties)?;
         let party = queued::party(lock, parties, which, lives, alive)?;
         Ok(Self { party: Asking { party, priority: 0 }, value: Value::Shared(place) })
     }
@@ -522,13 +522,13 @@ mod tests {
             which: u32,
             lives: Lives<'m>,
             alive: &'m Alive,
-        ) -> Result<Queued<'m, [u32; 5]>, LayoutError> {
+        ) -> Result<Queued<'m, [u32; 5]>, LockLayoutError> {
             // SAFETY: the memory is zeros, and is used only as this lock and value.
             unsafe { Queued::attach(memory, 2, which, lives, alive) }
         }
         assert_eq!(
             attach(memory(256), 0, lives, &alive).err(),
-            Some(LayoutError::TooSmall { needed: 512, given: 256 })
+            Some(LockLayoutError::TooSmall { needed: 512, given: 256 })
         );
         let mut second = attach(memory(bytes), 1, lives, &alive).unwrap();
         let mut first = attach(memory(bytes), 0, lives, &dying).unwrap();
@@ -555,7 +555,7 @@ mod tests {
         ends[2].set_priority(3);
         for end in &mut ends {
             let asked = end.party.party.request(end.party.priority);
-            assert_eq!(asked == queued::Request::Waits, end.party.party.which() > 0);
+            assert_eq!(asked == queued::RequestOutcome::Waits, end.party.party.which() > 0);
         }
         assert_eq!(ends[0].party.party.release(), Some(2));
     }

@@ -38,11 +38,11 @@ pub mod spin;
 mod watch;
 
 pub use event_count::{Epoch, EventCount, Listener, Notifier, Woken};
-pub use global::{Entry, LayoutError, PARTIES_LIMIT, Patience, Stuck};
+pub use global::{AcquiredState, LockLayoutError, PARTIES_LIMIT, Patience, Stuck};
 #[cfg(not(any(loom, shuttle)))]
 pub use guarded::{Asking, Guarded, Poisoned, Queued, Spin, TryWithError, Turns};
 #[cfg(not(any(loom, shuttle)))]
-pub use place::{Place, shared_bytes};
+pub use place::{SharedValue, shared_bytes};
 pub use serial::{Refused, Serial};
 pub use taut_atomic::{LINE_BYTES, Line, Memory};
 pub use taut_share::Plain;

@@ -57,7 +57,7 @@ use taut_atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, StridedWords, fence};
 use taut_sys::life::{DIED, OWNER};
 
-use crate::global::{LayoutError, PARTIES_LIMIT, fit, lines};
+use crate::global::{LockLayoutError, PARTIES_LIMIT, fit, lines};
 
 // # State
 //
@@ -104,11 +104,11 @@ impl<'m> Lives<'m> {
     ///
     /// # Errors
     ///
-    /// [`LayoutError::Places`], [`LayoutError::TooSmall`].
-    pub fn new(memory: Memory<'m>, places: u32) -> Result<Self, LayoutError> {
+    /// [`LockLayoutError::Places`], [`LockLayoutError::TooSmall`].
+    pub fn new(memory: Memory<'m>, places: u32) -> Result<Self, LockLayoutError> {
         let memory = memory.claim();
         if places == 0 || places > LIMIT {
-            return Err(LayoutError::Places);
+            return Err(LockLayoutError::Places);
         }
         fit(&memory, bytes(places))?;
         let (words, places) = (|stride, count| memory.words(0, stride, count), places as usize);
@@ -230,9 +230,9 @@ impl<'m> PartySlots<'m> {
         memory: &Claimed<'m>,
         parties: u32,
         lives: Option<Lives<'m>>,
-    ) -> Result<Self, LayoutError> {
+    ) -> Result<Self, LockLayoutError> {
         if parties == 0 || parties > PARTIES_LIMIT {
-            return Err(LayoutError::Parties);
+            return Err(LockLayoutError::Parties);
         }
         fit(memory, lines(parties))?;
         let slots = || memory.words(LINE_BYTES + 8, LINE_BYTES, parties as usize);
@@ -240,18 +240,18 @@ impl<'m> PartySlots<'m> {
     }
 
     /// Takes the slot of party `which`, which must be free or belong to a dead process.
-    pub(crate) fn take(&self, which: u32, alive: &Alive) -> Result<Generation, LayoutError> {
+    pub(crate) fn take(&self, which: u32, alive: &Alive) -> Result<Generation, LockLayoutError> {
         let Some((slots, lives)) = &self.shared else { return Ok(Generation::ONLY) };
-        let slot = slots.get(which as usize).ok_or(LayoutError::Parties)?;
+        let slot = slots.get(which as usize).ok_or(LockLayoutError::Parties)?;
         let old = slot.load(Acquire); // O2 slot
         let incarnation = Incarnation::of(old);
         if !incarnation.is_nobody() && !lives.is_dead(incarnation) {
-            return Err(LayoutError::Taken);
+            return Err(LockLayoutError::Taken);
         }
         let generation = Generation(((old >> Incarnation::BITS) as u8).wrapping_add(1));
         let new = (u64::from(generation.0) << Incarnation::BITS) | alive.incarnation().0;
         // O2 slot
-        slot.compare_exchange(old, new, AcqRel, Relaxed).map_err(|_| LayoutError::Taken)?;
+        slot.compare_exchange(old, new, AcqRel, Relaxed).map_err(|_| LockLayoutError::Taken)?;
         Ok(generation)
     }
 
@@ -307,7 +307,7 @@ impl Alive {
     ///
     /// [`NotClaimed`].
     pub fn claim(lives: Lives<'static>, place: u32) -> Result<Self, NotClaimed> {
-        let word = lives.words.get(place as usize).ok_or(NotClaimed::Layout(LayoutError::Places))?;
+        let word = lives.words.get(place as usize).ok_or(NotClaimed::Layout(LockLayoutError::Places))?;
         let mut claim = 0;
         let take = |id| take(word, id).inspect(|number| claim = *number).is_some();
         #[cfg(not(any(loom, shuttle)))]
@@ -318,11 +318,11 @@ impl Alive {
             let low = unsafe { low.add(usize::from(cfg!(target_endian = "big"))) };
             // SAFETY: `low` is aligned, as half of an aligned word, and mapped, as above.
             let held = unsafe { taut_sys::life::Life::hold(low, take) };
-            held.map_err(NotClaimed::System)?.ok_or(NotClaimed::Layout(LayoutError::Taken))?
+            held.map_err(NotClaimed::System)?.ok_or(NotClaimed::Layout(LockLayoutError::Taken))?
         };
         #[cfg(any(loom, shuttle))]
         if !{ take }(1) {
-            return Err(NotClaimed::Layout(LayoutError::Taken));
+            return Err(NotClaimed::Layout(LockLayoutError::Taken));
         }
         Ok(Self {
             incarnation: Incarnation((u64::from(claim) << 16) | (u64::from(place) + 1)),
@@ -340,14 +340,14 @@ impl Alive {
     ///
     /// # Errors
     ///
-    /// [`LayoutError::Taken`] if a living process owns the processor, this one included; [`LayoutError::Places`] if
-    /// this process owns as many as it can declare, 15.
-    pub fn take_cpu<'m>(&self, lives: Lives<'m>, cpu: u16) -> Result<Cpu<'m>, LayoutError> {
+    /// [`LockLayoutError::Taken`] if a living process owns the processor, this one included;
+    /// [`LockLayoutError::Places`] if this process owns as many as it can declare, 15.
+    pub fn take_cpu<'m>(&self, lives: Lives<'m>, cpu: u16) -> Result<Cpu<'m>, LockLayoutError> {
         // Proof: I4: of two callers that ask for the same processor, at least one sees the announcement of the other
         // (O3), and gives the processor up; if both see it, neither gets the processor. A caller ignores the
         // announcement of a dead process, after all threads of that process have ended, and that of an earlier
         // incarnation.
-        let place = self.incarnation.place().ok_or(LayoutError::Places)?;
+        let place = self.incarnation.place().ok_or(LockLayoutError::Places)?;
         let said = (u64::from(self.incarnation.claim()) << 32) | (u64::from(cpu) + 1);
         let says = |word: u64, incarnation: Incarnation| {
             (word >> 32) as u32 == incarnation.claim() && word as u32 != 0
@@ -357,7 +357,7 @@ impl Alive {
             // O3 cpu
             !says(old, self.incarnation) && word.compare_exchange(old, said, Release, Relaxed).is_ok()
         };
-        let own = Cpu(lives.cpus(place).find(free).ok_or(LayoutError::Places)?);
+        let own = Cpu(lives.cpus(place).find(free).ok_or(LockLayoutError::Places)?);
         #[cfg(all(test, loom))]
         let fence = if model::WITHOUT.with(core::cell::Cell::get) { |_| () } else { fence };
         fence(SeqCst); // O3 cpu
@@ -373,7 +373,7 @@ impl Alive {
                 let incarnation = Incarnation((claim << 16) | (at as u64 + 1));
                 let now = keeper.load(Acquire); // O1 end
                 if claims(now) == incarnation.claim() && !lives.is_dead(incarnation) {
-                    return Err(LayoutError::Taken);
+                    return Err(LockLayoutError::Taken);
                 }
             }
         }
@@ -411,8 +411,8 @@ fn take(word: &AtomicU64, id: u32) -> Option<u32> {
 /// Why a claim failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotClaimed {
-    /// [`LayoutError::Places`], [`LayoutError::Taken`].
-    Layout(LayoutError),
+    /// [`LockLayoutError::Places`], [`LockLayoutError::Taken`].
+    Layout(LockLayoutError),
     /// The kernel does not support what a claim needs, or no thread could be started.
     System(taut_sys::Error),
 }
@@ -444,8 +444,8 @@ mod tests {
         let lives = lives(2);
         assert_eq!(lives.places(), 2);
         let first = Alive::claim(lives, 1).unwrap();
-        assert_eq!(Alive::claim(lives, 1).unwrap_err(), NotClaimed::Layout(LayoutError::Taken));
-        assert_eq!(Alive::claim(lives, 2).unwrap_err(), NotClaimed::Layout(LayoutError::Places));
+        assert_eq!(Alive::claim(lives, 1).unwrap_err(), NotClaimed::Layout(LockLayoutError::Taken));
+        assert_eq!(Alive::claim(lives, 2).unwrap_err(), NotClaimed::Layout(LockLayoutError::Places));
         let other = Alive::claim(lives, 0).unwrap();
         let (one, two) = (first.incarnation(), other.incarnation());
         assert!(one != two && !lives.is_dead(one) && !lives.is_dead(two));
@@ -472,8 +472,8 @@ mod tests {
         let slots = PartySlots::new(Memory::new(Box::leak(lines)).claim().words(0, 8, 2), lives);
         let (first, second) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
         let one = slots.take(0, &first).unwrap();
-        assert_eq!(slots.take(0, &second), Err(LayoutError::Taken));
-        assert_eq!(slots.take(2, &second), Err(LayoutError::Parties));
+        assert_eq!(slots.take(0, &second), Err(LockLayoutError::Taken));
+        assert_eq!(slots.take(2, &second), Err(LockLayoutError::Parties));
         assert!(!slots.is_gone(0, one));
         drop(first);
         assert!(slots.is_gone(0, one));
@@ -493,13 +493,13 @@ mod tests {
         let (first, second) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
         let taken = |alive: &Alive, cpu| alive.take_cpu(lives, cpu).err();
         let (three, _last) = (first.take_cpu(lives, 3).unwrap(), first.take_cpu(lives, u16::MAX).unwrap());
-        assert_eq!(taken(&second, 3), Some(LayoutError::Taken));
-        assert_eq!(taken(&second, u16::MAX), Some(LayoutError::Taken));
-        assert_eq!(taken(&first, 3), Some(LayoutError::Taken), "it is one executor's of a process");
+        assert_eq!(taken(&second, 3), Some(LockLayoutError::Taken));
+        assert_eq!(taken(&second, u16::MAX), Some(LockLayoutError::Taken));
+        assert_eq!(taken(&first, 3), Some(LockLayoutError::Taken), "it is one executor's of a process");
         assert_eq!(taken(&second, 0), None);
         drop(three);
         let three = second.take_cpu(lives, 3).unwrap();
-        assert_eq!(taken(&first, 3), Some(LayoutError::Taken));
+        assert_eq!(taken(&first, 3), Some(LockLayoutError::Taken));
         // A dead process owns nothing, and its successor begins with nothing.
         std::mem::forget(three);
         drop(second);
@@ -507,8 +507,8 @@ mod tests {
         let heir = Alive::claim(lives, 1).unwrap();
         assert_eq!(taken(&first, 3), None);
         let all: Vec<_> = (0..CPUS_MAX as u16).map(|cpu| heir.take_cpu(lives, cpu).unwrap()).collect();
-        assert_eq!(taken(&heir, 99), Some(LayoutError::Places));
-        assert_eq!((all.len(), taken(&first, 3)), (15, Some(LayoutError::Taken)));
+        assert_eq!(taken(&heir, 99), Some(LockLayoutError::Places));
+        assert_eq!((all.len(), taken(&first, 3)), (15, Some(LockLayoutError::Taken)));
     }
 
     /// The keeper's word announces no processor, though it holds a number where the announcements hold theirs.
@@ -529,9 +529,9 @@ mod tests {
             let lines = (0..lines).map(|_| Line::new()).collect::<Box<[Line]>>();
             Lives::new(Memory::new(Box::leak(lines)), places).err()
         };
-        assert_eq!(refused(1, 0), Some(LayoutError::Places));
-        assert_eq!(refused(1, LIMIT + 1), Some(LayoutError::Places));
-        assert_eq!(refused(1, 2), Some(LayoutError::TooSmall { needed: 256, given: 128 }));
+        assert_eq!(refused(1, 0), Some(LockLayoutError::Places));
+        assert_eq!(refused(1, LIMIT + 1), Some(LockLayoutError::Places));
+        assert_eq!(refused(1, 2), Some(LockLayoutError::TooSmall { needed: 256, given: 128 }));
     }
 }
 

@@ -10,7 +10,7 @@ use taut_atomic::Ordering::Relaxed;
 use taut_atomic::{AtomicU64, LINE_BYTES, Memory, Slots};
 use taut_share::Plain;
 
-use crate::global::LayoutError;
+use crate::global::LockLayoutError;
 use crate::spin;
 
 /// The bytes of a lock of this number of parties, and of a value that processes share.
@@ -51,23 +51,23 @@ impl Poison<'_> {
 ///
 /// The memory itself records that a value is not whole. The record stays until a party says that the value is whole
 /// again, however many parties hold the lock before that, and whichever of them die.
-pub struct Place<'m, T> {
+pub struct SharedValue<'m, T> {
     slots: Slots<'m>,
     poison: Poison<'m>,
     value: PhantomData<T>,
 }
 
-impl<'m, T: Plain> Place<'m, T> {
+impl<'m, T: Plain> SharedValue<'m, T> {
     /// Splits memory into the part of a lock and the place of a value after it. The value is zeros before the first
     /// change.
     ///
     /// # Errors
     ///
-    /// [`LayoutError::TooSmall`].
-    pub fn cut(memory: Memory<'m>, parties: u32) -> Result<(Memory<'m>, Self), LayoutError> {
+    /// [`LockLayoutError::TooSmall`].
+    pub fn cut(memory: Memory<'m>, parties: u32) -> Result<(Memory<'m>, Self), LockLayoutError> {
         const { assert!(align_of::<T>() <= 8 && !T::VARYING, "a value of one size, aligned to at most 8 bytes") };
         let (needed, given) = (shared_bytes::<T>(parties), memory.bytes());
-        let too_small = LayoutError::TooSmall { needed, given };
+        let too_small = LockLayoutError::TooSmall { needed, given };
         if given < needed {
             return Err(too_small);
         }
@@ -78,7 +78,7 @@ impl<'m, T: Plain> Place<'m, T> {
     }
 }
 
-impl<'m, T> Place<'m, T> {
+impl<'m, T> SharedValue<'m, T> {
     pub(crate) fn poison(&self) -> Poison<'m> {
         self.poison
     }
@@ -114,9 +114,9 @@ impl<'m, T> Place<'m, T> {
     }
 }
 
-impl<T> fmt::Debug for Place<'_, T> {
+impl<T> fmt::Debug for SharedValue<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").finish_non_exhaustive()
+        f.debug_struct("SharedValue").finish_non_exhaustive()
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_value_is_whole_until_it_is_torn() {
         let mut lines = [const { Line::new() }; 4];
-        let (_, place) = Place::<[u32; 3]>::cut(Memory::new(&mut lines), 2).unwrap();
+        let (_, place) = SharedValue::<[u32; 3]>::cut(Memory::new(&mut lines), 2).unwrap();
         assert_eq!(place.torn_by(), None);
         for party in [0, 1, 63] {
             place.tear(party);
@@ -137,15 +137,15 @@ mod tests {
         }
         place.mend();
         assert_eq!(place.torn_by(), None);
-        assert_eq!(format!("{place:?}"), "Place { .. }");
+        assert_eq!(format!("{place:?}"), "SharedValue { .. }");
     }
 
     #[test]
     fn a_value_needs_a_line_behind_its_lock() {
         let mut lines = [const { Line::new() }; 4];
-        let cut = |lines: &mut [Line]| Place::<[u32; 3]>::cut(Memory::new(lines), 2).map(drop).err();
+        let cut = |lines: &mut [Line]| SharedValue::<[u32; 3]>::cut(Memory::new(lines), 2).map(drop).err();
         assert_eq!(cut(&mut lines), None);
-        let too_small = LayoutError::TooSmall { needed: 512, given: 384 };
+        let too_small = LockLayoutError::TooSmall { needed: 512, given: 384 };
         assert_eq!(cut(&mut lines[..3]), Some(too_small));
     }
 }

@@ -47,7 +47,7 @@
 //! |---|---|---|
 //! | requesting, waiting | that it is gone, if it would be next | the others, as if it had not requested |
 //! | next, or holder and not yet inside | a dead holder, which waits | a waiter takes its place and hands over |
-//! | inside, up to the exchange of `release` | a dead holder, which is out | the same; and the next party inside gets [`Entry::OwnerDied`](crate::Entry::OwnerDied) |
+//! | inside, up to the exchange of `release` | a dead holder, which is out | the same; and the next party inside gets [`AcquiredState::OwnerDied`](crate::AcquiredState::OwnerDied) |
 //! | having handed over, before it notifies | nothing: the next party sleeps | between processes that party checks within a [`TICK_NS`] |
 //! | taking a dead party's place | a dead holder, which waits | the next waiter |
 //!
@@ -69,11 +69,11 @@ use std::ops::Range;
 use taut_atomic::Ordering::Relaxed;
 use taut_atomic::{AtomicU64, Memory};
 
-use crate::global::{LayoutError, POISON, lines};
+use crate::global::{LockLayoutError, POISON, lines};
 use crate::life::{Alive, Lives};
 use object::Object;
 
-pub use party::{Party, Request, Withdrawn};
+pub use party::{Party, RequestOutcome, Withdrawn};
 
 // # State
 //
@@ -112,23 +112,23 @@ pub const fn bytes(parties: u32) -> usize {
 /// All parties of a lock of this process. The call ignores the earlier contents of the memory.
 ///
 /// ```
-/// use taut_lock::{Entry, Line, Memory, Patience, queued};
+/// use taut_lock::{AcquiredState, Line, Memory, Patience, queued};
 ///
 /// let mut lines = [const { Line::new() }; queued::bytes(2) / size_of::<Line>()];
 /// let mut tasks = queued::group(Memory::new(&mut lines), 2)?;
 /// let (mut first, mut second) = (tasks.next().unwrap(), tasks.next().unwrap());
-/// assert_eq!(first.request(3), queued::Request::Granted(Entry::Clean));
-/// assert_eq!(second.request(7), queued::Request::Waits);
+/// assert_eq!(first.request(3), queued::RequestOutcome::Granted(AcquiredState::Clean));
+/// assert_eq!(second.request(7), queued::RequestOutcome::Waits);
 /// assert_eq!(first.release(), Some(1));
-/// assert_eq!(second.wait(Patience::Endless), Ok(Entry::Clean));
+/// assert_eq!(second.wait(Patience::Endless), Ok(AcquiredState::Clean));
 /// assert_eq!(second.release(), None);
-/// # Ok::<(), taut_lock::LayoutError>(())
+/// # Ok::<(), taut_lock::LockLayoutError>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`LayoutError::Parties`], [`LayoutError::TooSmall`].
-pub fn group(memory: Memory<'_>, parties: u32) -> Result<Parties<'_>, LayoutError> {
+/// [`LockLayoutError::Parties`], [`LockLayoutError::TooSmall`].
+pub fn group(memory: Memory<'_>, parties: u32) -> Result<Parties<'_>, LockLayoutError> {
     let memory = memory.claim();
     let object = Object::new(&memory, parties, None)?;
     object.holder.store(0, Relaxed);
@@ -144,15 +144,15 @@ pub fn group(memory: Memory<'_>, parties: u32) -> Result<Parties<'_>, LayoutErro
 ///
 /// # Errors
 ///
-/// [`LayoutError::Parties`], [`LayoutError::TooSmall`]; [`LayoutError::Taken`], also if the lock was just being
-/// handed over to the last owner, and that hand-over does not end.
+/// [`LockLayoutError::Parties`], [`LockLayoutError::TooSmall`]; [`LockLayoutError::Taken`], also if the lock was just
+/// being handed over to the last owner, and that hand-over does not end.
 pub fn party<'m>(
     memory: Memory<'m>,
     parties: u32,
     which: u32,
     lives: Lives<'m>,
     alive: &'m Alive,
-) -> Result<Party<'m>, LayoutError> {
+) -> Result<Party<'m>, LockLayoutError> {
     let memory = memory.claim();
     Party::take_slot(Object::new(&memory, parties, Some(lives))?, which, alive)
 }
@@ -169,7 +169,7 @@ pub fn slots<'m>(
     which: Range<u32>,
     lives: Lives<'m>,
     alive: &'m Alive,
-) -> Result<impl Iterator<Item = Result<Party<'m>, LayoutError>>, LayoutError> {
+) -> Result<impl Iterator<Item = Result<Party<'m>, LockLayoutError>>, LockLayoutError> {
     let memory = memory.claim();
     let object = Object::new(&memory, parties, Some(lives))?;
     Ok(which.map(move |which| Party::take_slot(object, which, alive)))

@@ -42,7 +42,7 @@
 //! | who dies, where | what the others see | what goes on |
 //! |---|---|---|
 //! | choosing, or waiting | its word, and that it is gone | they pass it; the next inside clears the word |
-//! | inside, up to the store of `leave` | the same | the same, and that party gets [`Entry::OwnerDied`](crate::Entry::OwnerDied) |
+//! | inside, up to the store of `leave` | the same | the same, and that party gets [`AcquiredState::OwnerDied`](crate::AcquiredState::OwnerDied) |
 //! | inside, before it has reported another's death to its caller | the same | the next party reports both, under one number |
 //! | taking the slot of a dead party | the word of the dead party | the same |
 //!
@@ -63,7 +63,7 @@ use std::ops::Range;
 use taut_atomic::Ordering::Relaxed;
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, StridedWords};
 
-use crate::global::{LayoutError, POISON, lines};
+use crate::global::{LockLayoutError, POISON, lines};
 use crate::life::{Alive, Generation, Lives, PartySlots};
 
 pub use party::Party;
@@ -99,22 +99,22 @@ pub const fn bytes(parties: u32) -> usize {
 /// All parties of a lock of this process. Earlier contents of the memory are forgotten.
 ///
 /// ```
-/// use taut_lock::{Entry, Line, Memory, Patience, spin};
+/// use taut_lock::{AcquiredState, Line, Memory, Patience, spin};
 ///
 /// let mut lines = [const { Line::new() }; spin::bytes(2) / size_of::<Line>()];
 /// let mut cores = spin::group(Memory::new(&mut lines), 2)?;
 /// let (mut first, mut second) = (cores.next().unwrap(), cores.next().unwrap());
-/// assert_eq!(first.enter(Patience::Endless), Ok(Entry::Clean));
+/// assert_eq!(first.enter(Patience::Endless), Ok(AcquiredState::Clean));
 /// assert_eq!(second.enter(Patience::Looks(100)).unwrap_err().party, 0);
 /// first.leave();
-/// assert_eq!(second.enter(Patience::Endless), Ok(Entry::Clean));
-/// # Ok::<(), taut_lock::LayoutError>(())
+/// assert_eq!(second.enter(Patience::Endless), Ok(AcquiredState::Clean));
+/// # Ok::<(), taut_lock::LockLayoutError>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`LayoutError::Parties`], [`LayoutError::TooSmall`].
-pub fn group(memory: Memory<'_>, parties: u32) -> Result<Parties<'_>, LayoutError> {
+/// [`LockLayoutError::Parties`], [`LockLayoutError::TooSmall`].
+pub fn group(memory: Memory<'_>, parties: u32) -> Result<Parties<'_>, LockLayoutError> {
     let memory = memory.claim();
     let object = Object::new(&memory, parties, None)?;
     object.words().for_each(|word| word.store(0, Relaxed));
@@ -128,14 +128,14 @@ pub fn group(memory: Memory<'_>, parties: u32) -> Result<Parties<'_>, LayoutErro
 ///
 /// # Errors
 ///
-/// [`LayoutError::Parties`], [`LayoutError::TooSmall`], [`LayoutError::Taken`].
+/// [`LockLayoutError::Parties`], [`LockLayoutError::TooSmall`], [`LockLayoutError::Taken`].
 pub fn party<'m>(
     memory: Memory<'m>,
     parties: u32,
     which: u32,
     lives: Lives<'m>,
     alive: &'m Alive,
-) -> Result<Party<'m>, LayoutError> {
+) -> Result<Party<'m>, LockLayoutError> {
     let memory = memory.claim();
     Party::take_slot(Object::new(&memory, parties, Some(lives))?, which, alive)
 }
@@ -152,7 +152,7 @@ pub fn slots<'m>(
     which: Range<u32>,
     lives: Lives<'m>,
     alive: &'m Alive,
-) -> Result<impl Iterator<Item = Result<Party<'m>, LayoutError>>, LayoutError> {
+) -> Result<impl Iterator<Item = Result<Party<'m>, LockLayoutError>>, LockLayoutError> {
     let memory = memory.claim();
     let object = Object::new(&memory, parties, Some(lives))?;
     Ok(which.map(move |which| Party::take_slot(object, which, alive)))
@@ -167,7 +167,7 @@ struct Object<'m> {
 
 impl<'m> Object<'m> {
     /// The words of a lock whose parties can die if there are `lives`.
-    fn new(memory: &Claimed<'m>, parties: u32, lives: Option<Lives<'m>>) -> Result<Self, LayoutError> {
+    fn new(memory: &Claimed<'m>, parties: u32, lives: Option<Lives<'m>>) -> Result<Self, LockLayoutError> {
         let slots = PartySlots::of(memory, parties, lives)?;
         let words = memory.words(LINE_BYTES, LINE_BYTES, parties as usize);
         Ok(Self { tickets: memory.word(0), words, slots })

@@ -6,7 +6,7 @@
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
-use taut_lock::{Entry, LINE_BYTES, Line, Memory, queued, spin};
+use taut_lock::{AcquiredState, LINE_BYTES, Line, Memory, queued, spin};
 use taut_policy::{FmlpLong, Global, GlobalAnswer, Grant, LockParty, Mpcp, Msrp, Waiter};
 use taut_time::Instant;
 
@@ -32,7 +32,7 @@ impl Lock for Spun {
 
     fn request(&mut self, party: usize, _: u32) -> bool {
         self.0[party].request();
-        self.0[party].granted() == Some(Entry::Clean)
+        self.0[party].granted() == Some(AcquiredState::Clean)
     }
 
     fn release(&mut self, party: usize) -> Option<usize> {
@@ -52,7 +52,7 @@ impl Lock for Slept {
     }
 
     fn request(&mut self, party: usize, priority: u32) -> bool {
-        self.0[party].request(priority) == queued::Request::Granted(Entry::Clean)
+        self.0[party].request(priority) == queued::RequestOutcome::Granted(AcquiredState::Clean)
     }
 
     fn release(&mut self, party: usize) -> Option<usize> {

@@ -19,7 +19,7 @@ use payload::marked;
 use process::{Mapping, orders};
 use taut_atomic::steps::strike_at;
 use taut_lock::life::{Alive, Lives};
-use taut_lock::{Entry, Patience, life, queued, spin};
+use taut_lock::{AcquiredState, Patience, life, queued, spin};
 
 type Spun = spin::Party<'static>;
 type Slept = queued::Party<'static>;
@@ -51,10 +51,10 @@ trait Lock: Sized {
     fn attach(mapping: &Mapping, which: u32, alive: &'static Alive) -> Self;
 
     /// Requests; returns the entry if the lock was granted at once.
-    fn ask(&mut self, priority: u32) -> Option<Entry>;
+    fn ask(&mut self, priority: u32) -> Option<AcquiredState>;
 
     /// Completes a request that was not granted at once.
-    fn have(&mut self) -> Entry;
+    fn have(&mut self) -> AcquiredState;
 
     fn leave(&mut self);
 }
@@ -75,11 +75,11 @@ impl Lock for Spun {
         spin::party(mapping.part(0, LOCK), PARTIES, which, lives(mapping), alive).unwrap()
     }
 
-    fn ask(&mut self, _: u32) -> Option<Entry> {
+    fn ask(&mut self, _: u32) -> Option<AcquiredState> {
         None
     }
 
-    fn have(&mut self) -> Entry {
+    fn have(&mut self) -> AcquiredState {
         self.enter(patience()).unwrap()
     }
 
@@ -95,14 +95,14 @@ impl Lock for Slept {
         queued::party(mapping.part(0, LOCK), PARTIES, which, lives(mapping), alive).unwrap()
     }
 
-    fn ask(&mut self, priority: u32) -> Option<Entry> {
+    fn ask(&mut self, priority: u32) -> Option<AcquiredState> {
         match self.request(priority) {
-            queued::Request::Granted(entry) => Some(entry),
-            queued::Request::Waits => None,
+            queued::RequestOutcome::Granted(entry) => Some(entry),
+            queued::RequestOutcome::Waits => None,
         }
     }
 
-    fn have(&mut self) -> Entry {
+    fn have(&mut self) -> AcquiredState {
         self.wait(patience()).unwrap()
     }
 
@@ -112,9 +112,9 @@ impl Lock for Slept {
 }
 
 /// Changes the value, a word at a time, between `INSIDE` and `LETS_GO`.
-fn inside(mapping: &Mapping, entry: Entry, value: u64) {
+fn inside(mapping: &Mapping, entry: AcquiredState, value: u64) {
     mapping.reported(0).store(INSIDE, Release);
-    mapping.reported(REPORTED).store(u64::from(entry != Entry::Clean), Release);
+    mapping.reported(REPORTED).store(u64::from(entry != AcquiredState::Clean), Release);
     let slots = mapping.part(LOCK, VALUE).claim().slots(0, N * 8, 1);
     // SAFETY: index 0 is inside the slots, which are N words long; access is exclusive, because we hold the lock.
     unsafe { slots.write(0, &marked::<N>(value)) };
@@ -230,14 +230,14 @@ impl<L: Lock> Scene<L> {
             Some(true) => self.second.have(),
             _ => self.second.ask(1).unwrap_or_else(|| self.second.have()),
         };
-        let reported = entry == Entry::OwnerDied(0);
-        assert!(reported || entry == Entry::Clean, "{name}, {at}: {entry:?}");
+        let reported = entry == AcquiredState::OwnerDied(0);
+        assert!(reported || entry == AcquiredState::Clean, "{name}, {at}: {entry:?}");
         assert!(reported || is_whole(&self.mapping), "{name}, {at}: torn, and nobody was told");
         inside(&self.mapping, entry, 7);
         self.second.leave();
         for party in [&mut self.third, &mut self.second] {
             let entry = party.ask(1).unwrap_or_else(|| party.have());
-            assert_eq!(entry, Entry::Clean, "{name}, {at}: told twice");
+            assert_eq!(entry, AcquiredState::Clean, "{name}, {at}: told twice");
             party.leave();
         }
         reported
@@ -286,7 +286,7 @@ fn waiting<L: Lock>() {
     for n in 1..=60 {
         let mut scene = Scene::<L>::new();
         let at = format!("{}, waiting, step {n}", L::NAME);
-        assert_eq!(scene.third.ask(1).unwrap_or_else(|| scene.third.have()), Entry::Clean);
+        assert_eq!(scene.third.ask(1).unwrap_or_else(|| scene.third.have()), AcquiredState::Clean);
         let end = scene.run("waits", n, 5);
         assert!(end.died && end.at == 0, "{at}");
         scene.third.leave();
@@ -326,7 +326,7 @@ fn granted() {
     for n in 1.. {
         let mut scene = Scene::<Slept>::new();
         let at = format!("queued, granted, step {n}");
-        assert_eq!(scene.third.ask(1), Some(Entry::Clean));
+        assert_eq!(scene.third.ask(1), Some(AcquiredState::Clean));
         let process = scene.start("granted", n, 5);
         until("the process", || scene.mapping.reported(WAITS).load(Acquire) == 1);
         assert!(scene.second.ask(1).is_none());

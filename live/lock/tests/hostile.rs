@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use process::{Mapping, Process, orders};
 use taut_lock::life::{Alive, Lives};
-use taut_lock::queued::Request;
+use taut_lock::queued::RequestOutcome;
 use taut_lock::{LINE_BYTES, Memory, Patience, life, queued, spin};
 
 const PARTIES: u32 = 3;
@@ -176,8 +176,8 @@ fn queued_in_spoiled_memory() {
             let Ok(mut party) = party else { continue };
             for priority in 0..5 {
                 let asked = bounded(|| party.request(priority));
-                at_once.note(asked != Request::Waits);
-                if asked == Request::Waits {
+                at_once.note(asked != RequestOutcome::Waits);
+                if asked == RequestOutcome::Waits {
                     let soon = Patience::Until(taut_sys::clock::monotonic_ns() + 20_000);
                     later.note(bounded(|| party.wait(soon)).is_ok());
                 }
@@ -263,7 +263,7 @@ fn queued_beside_a_spoiled_line() {
     };
     honest(attach, |party, which, honest| {
         let soon = Patience::Until(taut_sys::clock::monotonic_ns() + 3_000_000);
-        if party.request(1) != Request::Waits || party.wait(soon).is_ok() {
+        if party.request(1) != RequestOutcome::Waits || party.wait(soon).is_ok() {
             honest.inside(which);
             party.release();
         }

@@ -16,13 +16,13 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use loom::thread;
 use taut_lock::life::{Alive, Lives};
-use taut_lock::queued::{self, Party, Request, Withdrawn};
-use taut_lock::{Entry, LINE_BYTES, Memory, Patience, life};
+use taut_lock::queued::{self, Party, RequestOutcome, Withdrawn};
+use taut_lock::{AcquiredState, LINE_BYTES, Memory, Patience, life};
 
-fn take(party: &mut Party<'static>, priority: u32) -> Entry {
+fn take(party: &mut Party<'static>, priority: u32) -> AcquiredState {
     match party.request(priority) {
-        Request::Granted(entry) => entry,
-        Request::Waits => party.wait(Patience::Endless).unwrap(),
+        RequestOutcome::Granted(entry) => entry,
+        RequestOutcome::Waits => party.wait(Patience::Endless).unwrap(),
     }
 }
 
@@ -31,7 +31,7 @@ fn take_turns(memory: Memory<'static>, rounds: &[u64]) {
     let count = Count::new();
     let turns = |mut party: Party<'static>, rounds: u64, count: Arc<Count>| {
         for _ in 0..rounds {
-            assert_eq!(take(&mut party, 1), Entry::Clean);
+            assert_eq!(take(&mut party, 1), AcquiredState::Clean);
             count.up();
             party.release();
         }
@@ -69,16 +69,16 @@ fn the_most_urgent_goes_first() {
         let mut parties = queued::group(memory, 3).unwrap();
         let mut holder = parties.next().unwrap();
         let (mut low, mut high) = (parties.next().unwrap(), parties.next().unwrap());
-        assert_eq!(take(&mut holder, 0), Entry::Clean);
+        assert_eq!(take(&mut holder, 0), AcquiredState::Clean);
         // The low party requests before everything else, the high party meanwhile.
-        assert_eq!(low.request(1), Request::Waits);
+        assert_eq!(low.request(1), RequestOutcome::Waits);
         let asked = Arc::new(AtomicU64::new(0));
         let (count, says) = (Count::new(), asked.clone());
         let other = count.clone();
         let thread = thread::spawn(move || {
             let asked = high.request(2);
             says.store(1, Release);
-            if asked == Request::Waits {
+            if asked == RequestOutcome::Waits {
                 high.wait(Patience::Endless).unwrap();
             }
             let before = other.up();
@@ -103,8 +103,8 @@ fn a_priority_is_that_of_the_request() {
         let mut holder = parties.next().unwrap();
         let (mut steady, mut once) = (parties.next().unwrap(), parties.next().unwrap());
         take(&mut holder, 0);
-        assert_eq!((once.request(9), once.withdraw()), (Request::Waits, Withdrawn::Left));
-        assert_eq!(steady.request(5), Request::Waits);
+        assert_eq!((once.request(9), once.withdraw()), (RequestOutcome::Waits, Withdrawn::Left));
+        assert_eq!(steady.request(5), RequestOutcome::Waits);
         let thread = thread::spawn(move || {
             take(&mut once, 1);
             once.release();
@@ -125,10 +125,10 @@ fn a_withdrawn_party_does_not_keep_the_lock() {
         let mut holder = parties.next().unwrap();
         let (mut fickle, mut patient) = (parties.next().unwrap(), parties.next().unwrap());
         take(&mut holder, 1);
-        assert_eq!(patient.request(1), Request::Waits);
+        assert_eq!(patient.request(1), RequestOutcome::Waits);
         let other = count.clone();
         let thread = thread::spawn(move || {
-            let mut had = matches!(fickle.request(2), Request::Granted(_));
+            let mut had = matches!(fickle.request(2), RequestOutcome::Granted(_));
             if !had && fickle.withdraw() == Withdrawn::Next {
                 fickle.wait(Patience::Endless).unwrap();
                 had = true;
@@ -182,7 +182,7 @@ fn dies(death: Death, successor: bool) {
         let held = death != Death::Waiting;
         if held {
             take(&mut first, 1);
-            assert_eq!(second.request(1), Request::Waits);
+            assert_eq!(second.request(1), RequestOutcome::Waits);
         } else {
             take(&mut second, 1);
         }
@@ -212,17 +212,17 @@ fn dies(death: Death, successor: bool) {
             other.up();
             party.release();
             std::mem::forget(party);
-            entry != Entry::Clean
+            entry != AcquiredState::Clean
         });
         let mut reported = false;
         if !second.is_inside() {
-            reported = second.wait(Patience::Endless).unwrap() != Entry::Clean;
+            reported = second.wait(Patience::Endless).unwrap() != AcquiredState::Clean;
         }
         count.up();
         second.release();
         let heir_reported = dying.join().unwrap();
         let mut third = attach(2, alive);
-        let late = take(&mut third, 1) != Entry::Clean;
+        let late = take(&mut third, 1) != AcquiredState::Clean;
         let ups = 1 + u64::from(death == Death::Inside) + u64::from(successor);
         assert_eq!(count.up(), ups);
         assert_eq!(u32::from(reported) + u32::from(heir_reported) + u32::from(late), u32::from(held), "told");

@@ -16,7 +16,7 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use loom::thread;
 use taut_lock::life::{Alive, Lives};
-use taut_lock::{Entry, LINE_BYTES, Memory, Patience, life, spin};
+use taut_lock::{AcquiredState, LINE_BYTES, Memory, Patience, life, spin};
 
 /// Each party enters as often as `rounds` says, or gives up if its patience ends.
 fn take_turns(memory: Memory<'static>, rounds: &[u64], patience: Patience) {
@@ -24,7 +24,7 @@ fn take_turns(memory: Memory<'static>, rounds: &[u64], patience: Patience) {
     let turns = move |mut party: spin::Party<'static>, rounds: u64, count: &Count| {
         let enter = |_: &u64| {
             let entry = party.enter(patience);
-            if entry == Ok(Entry::Clean) {
+            if entry == Ok(AcquiredState::Clean) {
                 count.up();
                 party.leave();
             }
@@ -172,16 +172,16 @@ fn dies(death: Death, successor: bool) {
                 other.up();
                 party.leave();
                 std::mem::forget(party);
-                return entry != Entry::Clean;
+                return entry != AcquiredState::Clean;
             }
             false
         });
-        let reported = second.enter(Patience::Endless).unwrap() != Entry::Clean;
+        let reported = second.enter(Patience::Endless).unwrap() != AcquiredState::Clean;
         count.up();
         second.leave();
         let heir_reported = dying.join().unwrap();
         let mut third = attach(2, alive);
-        let late = third.enter(Patience::Endless).unwrap() != Entry::Clean;
+        let late = third.enter(Patience::Endless).unwrap() != AcquiredState::Clean;
         assert_eq!(count.up(), 1 + u64::from(held) + u64::from(successor));
         assert_eq!(u32::from(reported) + u32::from(heir_reported) + u32::from(late), u32::from(held), "told");
     });
@@ -224,10 +224,10 @@ fn a_successor_keeps_its_place() {
             }
             // The ticket is above bits 0 to 2, and below the generation.
             assert_ne!(word.load(Acquire) << 8 >> 11, 0, "its place is gone");
-            assert_eq!(party.enter(Patience::Endless), Ok(Entry::Clean));
+            assert_eq!(party.enter(Patience::Endless), Ok(AcquiredState::Clean));
             std::mem::forget(party);
         });
-        assert_eq!(second.enter(Patience::Endless), Ok(Entry::Clean));
+        assert_eq!(second.enter(Patience::Endless), Ok(AcquiredState::Clean));
         second.leave();
         left.store(1, Release);
         thread.join().unwrap();

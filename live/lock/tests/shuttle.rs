@@ -14,8 +14,8 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::Arc;
 use shuttle::thread;
 use taut_lock::life::{Alive, Lives};
-use taut_lock::queued::{self, Request, Withdrawn};
-use taut_lock::{Entry, LINE_BYTES, Line, Memory, Patience, life, spin};
+use taut_lock::queued::{self, RequestOutcome, Withdrawn};
+use taut_lock::{AcquiredState, LINE_BYTES, Line, Memory, Patience, life, spin};
 
 const RUNS: usize = 4_000;
 
@@ -73,7 +73,7 @@ fn queued_of_four() {
             let mut turns = 0;
             for _ in 0..5 {
                 let (priority, fickle) = (thread_rng().gen_range(0..3), thread_rng().gen_range(0..3));
-                let mut had = matches!(party.request(priority), Request::Granted(_));
+                let mut had = matches!(party.request(priority), RequestOutcome::Granted(_));
                 if !had && (fickle > 0 || party.withdraw() == Withdrawn::Next) {
                     had = party.wait(Patience::Endless).is_ok();
                 }
@@ -97,7 +97,7 @@ fn claim(lives: Lives<'static>, place: u32) -> &'static Alive {
 /// on, and one of them or the successor gets a single report if it died inside.
 fn dies<P: Send + 'static>(
     attach: impl Fn(Memory<'static>, u32, Lives<'static>, &'static Alive) -> P + Copy + Send + Sync + 'static,
-    take: impl Fn(&mut P) -> Entry + Copy + Send + Sync + 'static,
+    take: impl Fn(&mut P) -> AcquiredState + Copy + Send + Sync + 'static,
     leave: impl Fn(&mut P) + Copy + Send + Sync + 'static,
 ) {
     let locks = spin::bytes(3);
@@ -112,7 +112,7 @@ fn dies<P: Send + 'static>(
             thread::spawn(move || {
                 let mut reported = 0;
                 for _ in 0..rounds {
-                    reported += u64::from(take(&mut party) != Entry::Clean);
+                    reported += u64::from(take(&mut party) != AcquiredState::Clean);
                     count.up();
                     leave(&mut party);
                 }
@@ -132,7 +132,7 @@ fn dies<P: Send + 'static>(
             mark.fetch_and(!0xFFFF_FFFF, shuttle::sync::atomic::Ordering::SeqCst);
             let alive = claim(lives, 0);
             let mut party = attach(heir, 0, lives, alive);
-            let reported = u64::from(take(&mut party) != Entry::Clean);
+            let reported = u64::from(take(&mut party) != AcquiredState::Clean);
             other.up();
             leave(&mut party);
             std::mem::forget(party);
@@ -158,8 +158,8 @@ fn queued_with_a_death() {
     dies(
         |memory, which, lives, alive| queued::party(memory, 3, which, lives, alive).unwrap(),
         |party| match party.request(1) {
-            Request::Granted(entry) => entry,
-            Request::Waits => party.wait(Patience::Endless).unwrap(),
+            RequestOutcome::Granted(entry) => entry,
+            RequestOutcome::Waits => party.wait(Patience::Endless).unwrap(),
         },
         |party| {
             party.release();

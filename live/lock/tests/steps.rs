@@ -7,8 +7,8 @@
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
 use taut_atomic::steps::{Steps, count};
-use taut_lock::queued::{Request, Withdrawn};
-use taut_lock::{Entry, LINE_BYTES, Line, Memory, PARTIES_LIMIT, Patience, Stuck, queued, spin};
+use taut_lock::queued::{RequestOutcome, Withdrawn};
+use taut_lock::{AcquiredState, LINE_BYTES, Line, Memory, PARTIES_LIMIT, Patience, Stuck, queued, spin};
 
 const NONE: Steps = Steps { loads: 0, stores: 0, exchanges: 0, fences: 0, words: 0 };
 
@@ -25,7 +25,7 @@ fn spin_uncontended() {
         let mut party = spin::group(Memory::new(lines(parties)), parties).unwrap().next().unwrap();
         for _ in 0..3 {
             let (entry, steps) = count(|| party.enter(Patience::Endless));
-            assert_eq!(entry, Ok(Entry::Clean));
+            assert_eq!(entry, Ok(AcquiredState::Clean));
             assert_eq!(steps, Steps { stores: 3, exchanges: 1, loads: u64::from(parties) - 1, ..NONE });
             assert_eq!(count(|| party.leave()).1, Steps { stores: 1, ..NONE });
         }
@@ -48,7 +48,7 @@ fn spin_contended() {
         }
         first.leave();
         let (entry, steps) = count(|| others[0].granted());
-        assert_eq!((entry, steps), (Some(Entry::Clean), Steps { loads: 1, stores: 1, ..NONE }));
+        assert_eq!((entry, steps), (Some(AcquiredState::Clean), Steps { loads: 1, stores: 1, ..NONE }));
         if let Some(last) = others.get_mut(1) {
             let (stuck, steps) = count(|| last.enter(Patience::Looks(2)));
             assert_eq!(stuck, Err(Stuck { party: 1 }));
@@ -63,7 +63,7 @@ fn queued_uncontended() {
         let mut party = queued::group(Memory::new(lines(parties)), parties).unwrap().next().unwrap();
         for _ in 0..3 {
             let once = Steps { loads: 1, exchanges: 1, ..NONE };
-            assert_eq!(count(|| party.request(1)), (Request::Granted(Entry::Clean), once));
+            assert_eq!(count(|| party.request(1)), (RequestOutcome::Granted(AcquiredState::Clean), once));
             assert_eq!(count(|| party.release()), (None, once));
         }
     }
@@ -80,7 +80,7 @@ fn queued_contended() {
             // The load of the holder, the ticket, the stores of priority and state, and the two exchanges; then
             // `granted`.
             let asks = Steps { loads: 2, stores: 2, exchanges: 3, ..NONE };
-            assert_eq!(count(|| party.request(1)), (Request::Waits, asks));
+            assert_eq!(count(|| party.request(1)), (RequestOutcome::Waits, asks));
             assert_eq!(count(|| party.granted()), (None, Steps { loads: 1, ..NONE }));
         }
         let (next, steps) = count(|| first.release());
@@ -89,7 +89,7 @@ fn queued_contended() {
         assert_eq!(steps, Steps { loads: 2 + n + waiting, exchanges: 3, ..NONE });
         assert_eq!(
             count(|| others[0].granted()),
-            (Some(Entry::Clean), Steps { loads: 1, stores: 1, ..NONE })
+            (Some(AcquiredState::Clean), Steps { loads: 1, stores: 1, ..NONE })
         );
         if others.len() > 1 {
             let left = Steps { loads: 1, exchanges: 1, ..NONE };

@@ -16,8 +16,8 @@ use taut_lock::life::{Alive, Cpu, Lives};
 use taut_lock::preemption_control::PreemptionControl;
 use taut_lock::request_slot::{RequestSlot, Requester, Responder};
 use taut_lock::{
-    Asking, EventCount, Guarded, Listener, Notified, Notifier, Place, Serial, Watch, futex_mutex, parker,
-    queued, spin,
+    Asking, EventCount, Guarded, Listener, Notified, Notifier, Serial, SharedValue, Watch, futex_mutex,
+    parker, queued, spin,
 };
 
 #[test]
@@ -31,7 +31,7 @@ fn shared_types_are_send_and_sync() {
         Guarded<'static, spin::Party<'static>, u64>: send,
         Guarded<'static, queued::Party<'static>, Cell<u64>>: send,
         Guarded<'static, queued::Party<'static>, Rc<u64>>: neither,
-        Place<'static, u64>: send,
+        SharedValue<'static, u64>: send,
         Serial<u64>: both,
         Serial<Cell<u64>>: both,
         Serial<Rc<u64>>: neither,

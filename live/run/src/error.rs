@@ -60,7 +60,7 @@ pub enum Error {
     /// A resource holds another type than the requested one.
     OtherType(String),
     /// A lock for tasks of several cores cannot be made: that of a resource or a state, by its name.
-    Lock(String, taut_lock::LayoutError),
+    Lock(String, taut_lock::LockLayoutError),
     /// The executor does not start.
     Executor(taut_exec::SetupError),
     /// The code asked twice for something of which there is only one.

@@ -98,7 +98,7 @@ fn ends<'m>(
         let ceiling = own(highest(system, object.users()));
         return Ok(object.users().map(|user| (user, End::Local { ceiling, value: local })).collect());
     }
-    let said = |error: taut_lock::LayoutError| error.to_string();
+    let said = |error: taut_lock::LockLayoutError| error.to_string();
     if mechanism == Mechanism::Msrp {
         let ends = spin::group(memory, parties).map_err(said)?.guard(value);
         return Ok(object.users().zip(ends.map(End::Spin)).collect());

@@ -20,7 +20,7 @@
 use std::sync::atomic::Ordering;
 
 use taut_event::Kind;
-use taut_lock::Entry;
+use taut_lock::AcquiredState;
 use taut_policy::Scheduler;
 use taut_sys::clock;
 
@@ -50,7 +50,7 @@ impl Shared {
         &self,
         request: Request,
         party: &PartyCell<impl Asks>,
-    ) -> Result<Entry, LockError> {
+    ) -> Result<AcquiredState, LockError> {
         let Request { worker, task, number, .. } = request;
         let mut inside = self.enter(worker, task);
         let state = inside.state();
@@ -103,7 +103,7 @@ impl Shared {
         &self,
         request: Request,
         party: &PartyCell<impl Asks>,
-    ) -> Result<Entry, LockError> {
+    ) -> Result<AcquiredState, LockError> {
         let Request { worker, task, number, urgency, rank } = request;
         let mut inside = self.enter(worker, task);
         let state = inside.state();

@@ -8,8 +8,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use taut_lock::life::{Alive, Lives};
-use taut_lock::queued::{self, Request};
-use taut_lock::{Entry, LayoutError, Memory, Place, spin};
+use taut_lock::queued::{self, RequestOutcome};
+use taut_lock::{AcquiredState, LockLayoutError, Memory, SharedValue, spin};
 use taut_policy::GlobalRule;
 
 use crate::locks::lines::Lines;
@@ -50,7 +50,7 @@ impl<P: Asks> PartyCell<P> {
     /// From before the call until it has returned, no other job uses this party. With a spinning lock the caller is
     /// pinned; with a suspending lock the caller is the job of the party's task.
     #[inline]
-    pub(crate) unsafe fn ask(&self, urgency: u32) -> Option<Entry> {
+    pub(crate) unsafe fn ask(&self, urgency: u32) -> Option<AcquiredState> {
         // SAFETY: the caller's duty; the borrow ends here.
         unsafe { (*self.0.get()).ask(urgency) }
     }
@@ -60,7 +60,7 @@ impl<P: Asks> PartyCell<P> {
     /// # Safety
     /// As [`PartyCell::ask`].
     #[inline]
-    pub(crate) unsafe fn have(&self) -> Entry {
+    pub(crate) unsafe fn have(&self) -> AcquiredState {
         // SAFETY: the caller's duty; the borrow ends here.
         unsafe { (*self.0.get()).have() }
     }
@@ -95,7 +95,7 @@ pub(crate) enum Value<'m, T> {
     Own(Cell<T>),
     /// In the memory behind the lock.
     Between {
-        place: Place<'m, T>,
+        place: SharedValue<'m, T>,
         /// The number that the first party of this process has in the lock.
         first_slot: u32,
         /// The largest priority of the resource's users in other processes.
@@ -106,7 +106,7 @@ pub(crate) enum Value<'m, T> {
     },
 }
 
-// SAFETY: only the job that holds the lock touches the value, as in `Resource` and in `Place`. A party is touched
+// SAFETY: only the job that holds the lock touches the value, as in `Resource` and in `SharedValue`. A party is touched
 // only through the unsafe functions of `PartyCell`, whose callers are one job at a time.
 unsafe impl<T: Send> Sync for Inner<'_, T> {}
 // SAFETY: nothing in it is bound to a thread.
@@ -139,7 +139,7 @@ impl<'m, T: Send> Global<'m, T> {
         number: u32,
         value: T,
         lines: Option<Lines>,
-    ) -> Result<Self, LayoutError> {
+    ) -> Result<Self, LockLayoutError> {
         let made = match protocol {
             GlobalRule::Msrp => Parties::Spin(spin::group(memory, parties)?.map(PartyCell::new).collect()),
             GlobalRule::Mpcp | GlobalRule::FmlpLong => {
@@ -243,7 +243,7 @@ impl<'m, T> Inner<'m, T> {
 
     /// Adds a task as a user. With a spin lock its party is that of its core, otherwise one of its own. Two users never
     /// get the same new party, because users are added one at a time.
-    pub(crate) fn add(&self, brand: u64, task: u32, priority: u32) -> Result<(), LayoutError> {
+    pub(crate) fn add(&self, brand: u64, task: u32, priority: u32) -> Result<(), LockLayoutError> {
         let _alone = self.adds.lock().unwrap_or_else(PoisonError::into_inner);
         let count = match &self.parties {
             Parties::Spin(parties) => parties.len(),
@@ -255,9 +255,9 @@ impl<'m, T> Inner<'m, T> {
         let place = self.users.iter().find(|place| place.get().is_none());
         match place {
             Some(place) if (party as usize) < count => {
-                place.set(User { brand, task, priority, party }).map_err(|_| LayoutError::Parties)
+                place.set(User { brand, task, priority, party }).map_err(|_| LockLayoutError::Parties)
             }
-            _ => Err(LayoutError::Parties),
+            _ => Err(LockLayoutError::Parties),
         }
     }
 
@@ -287,15 +287,15 @@ impl<'m, T> Inner<'m, T> {
 /// A party, as the executor uses it.
 pub(crate) trait Asks {
     /// Requests the lock. Returns how the party got it, if it got it at once.
-    fn ask(&mut self, urgency: u32) -> Option<Entry>;
+    fn ask(&mut self, urgency: u32) -> Option<AcquiredState>;
     /// Waits until the party has the lock: spins, or sleeps.
-    fn have(&mut self) -> Entry;
+    fn have(&mut self) -> AcquiredState;
     /// Releases the lock, and wakes the party that is next.
     fn release(&mut self);
 }
 
 impl Asks for spin::Party<'_> {
-    fn ask(&mut self, _: u32) -> Option<Entry> {
+    fn ask(&mut self, _: u32) -> Option<AcquiredState> {
         self.request();
         // If another party requests at the same instant, the lock decides within a moment which was first. Waiting for
         // that avoids recording a spin for a party that does not wait.
@@ -308,7 +308,7 @@ impl Asks for spin::Party<'_> {
         }
     }
 
-    fn have(&mut self) -> Entry {
+    fn have(&mut self) -> AcquiredState {
         loop {
             if let Some(entry) = self.granted() {
                 return entry;
@@ -323,14 +323,14 @@ impl Asks for spin::Party<'_> {
 }
 
 impl Asks for queued::Party<'_> {
-    fn ask(&mut self, urgency: u32) -> Option<Entry> {
+    fn ask(&mut self, urgency: u32) -> Option<AcquiredState> {
         match self.request(urgency) {
-            Request::Granted(entry) => Some(entry),
-            Request::Waits => None,
+            RequestOutcome::Granted(entry) => Some(entry),
+            RequestOutcome::Waits => None,
         }
     }
 
-    fn have(&mut self) -> Entry {
+    fn have(&mut self) -> AcquiredState {
         loop {
             // With endless patience the wait is not refused.
             if let Ok(entry) = self.wait(taut_lock::Patience::Endless) {

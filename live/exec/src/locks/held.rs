@@ -3,7 +3,7 @@
 
 //! How a job asks for, holds and releases a resource of several cores.
 
-use taut_lock::Entry;
+use taut_lock::AcquiredState;
 
 use crate::error::LockError;
 use crate::job::Job;
@@ -83,7 +83,7 @@ impl Job<'_> {
         let asking = Asking { shared: self.shared, request, inner, party: user.party };
         let entry = asking.acquire()?;
         let held = Holding { asking };
-        if let Entry::OwnerDied(party) = entry {
+        if let AcquiredState::OwnerDied(party) = entry {
             inner.tear(party);
         }
         Ok(held)
@@ -134,7 +134,7 @@ struct Asking<'h, 'm, T> {
 }
 
 impl<T> Asking<'_, '_, T> {
-    fn acquire(&self) -> Result<Entry, LockError> {
+    fn acquire(&self) -> Result<AcquiredState, LockError> {
         match &self.inner.parties {
             // SAFETY: the party of the request's core.
             Parties::Spin(parties) => unsafe {

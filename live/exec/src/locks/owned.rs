@@ -3,7 +3,7 @@
 
 //! Locks between cores that own their memory.
 
-use taut_lock::{LayoutError, PARTIES_LIMIT, queued, spin};
+use taut_lock::{LockLayoutError, PARTIES_LIMIT, queued, spin};
 use taut_policy::GlobalRule;
 
 use crate::locks::global::Global;
@@ -15,7 +15,7 @@ impl<T: Send> Global<'static, T> {
         parties: u32,
         number: u32,
         value: T,
-    ) -> Result<Self, LayoutError> {
+    ) -> Result<Self, LockLayoutError> {
         let most = parties.min(PARTIES_LIMIT);
         let lines = Lines::new(match protocol {
             GlobalRule::Msrp => spin::bytes(most),

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::{Builder, Scope};
 
-use taut_lock::LayoutError;
+use taut_lock::LockLayoutError;
 use taut_lock::life::{Alive, Cpu, Lives};
 use taut_policy::any_queue;
 use taut_sys::interrupt::ThreadSlot;
@@ -273,7 +273,7 @@ impl<'w> Setup<'w> {
         let all = self.cores.iter().flat_map(|core| others(core).map(|other| (core.cpu, other)));
         let take = |(cpu, (lives, alive)): (u16, (Lives<'w>, &'w Alive))| {
             alive.take_cpu(lives, cpu).map_err(|error| match error {
-                LayoutError::Taken => SetupError::CpuElsewhere(cpu),
+                LockLayoutError::Taken => SetupError::CpuElsewhere(cpu),
                 error => SetupError::Thread(format!("cannot claim CPU {cpu}: {error}")),
             })
         };

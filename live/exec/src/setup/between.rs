@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 
 use taut_lock::life::{Alive, Lives};
-use taut_lock::{LayoutError, Memory, Place, Plain, queued, spin};
+use taut_lock::{LockLayoutError, Memory, Plain, SharedValue, queued, spin};
 use taut_policy::GlobalRule;
 
 use crate::locks::global::{Global, Parties, PartyCell, Value};
@@ -68,7 +68,7 @@ impl Setup<'_> {
     /// asleep looks once in each tick. That counts as interference on its core, at a priority above its jobs.
     ///
     /// # Errors
-    /// [`LayoutError`] if there is no room, or if one of the `slots` belongs to a live process.
+    /// [`LockLayoutError`] if there is no room, or if one of the `slots` belongs to a live process.
     ///
     /// # Safety
     /// The memory holds such a lock and value, of this protocol, number of parties and `T`, or zeros. All processes
@@ -78,10 +78,10 @@ impl Setup<'_> {
         protocol: GlobalRule,
         memory: Memory<'m>,
         between: Between<'m>,
-    ) -> Result<Global<'m, T>, LayoutError> {
+    ) -> Result<Global<'m, T>, LockLayoutError> {
         let Between { parties, slots, priority_elsewhere, lives, alive } = between;
         let first_slot = slots.start;
-        let (lock, place) = Place::cut(memory, parties)?;
+        let (lock, place) = SharedValue::cut(memory, parties)?;
         let parties = match protocol {
             GlobalRule::Msrp => {
                 let made = spin::slots(lock, parties, slots, lives, alive)?;

@@ -204,14 +204,14 @@ impl<'w> Setup<'w> {
     /// number of tasks that use it, and the memory needs [`taut_lock::queued::bytes`].
     ///
     /// # Errors
-    /// [`LayoutError`](taut_lock::LayoutError) if there is no room.
+    /// [`LockLayoutError`](taut_lock::LayoutError) if there is no room.
     pub fn global<'m, T: Send>(
         &mut self,
         protocol: GlobalRule,
         memory: taut_lock::Memory<'m>,
         parties: u32,
         value: T,
-    ) -> Result<Global<'m, T>, taut_lock::LayoutError> {
+    ) -> Result<Global<'m, T>, taut_lock::LockLayoutError> {
         let number = self.next_resource();
         Global::new(protocol, memory, parties, number, value, None)
     }
@@ -220,14 +220,14 @@ impl<'w> Setup<'w> {
     /// recorded.
     ///
     /// # Errors
-    /// [`LayoutError`](taut_lock::LayoutError) if this number of parties is not possible.
+    /// [`LockLayoutError`](taut_lock::LayoutError) if this number of parties is not possible.
     pub fn global_recorded_as<T: Send>(
         &mut self,
         protocol: GlobalRule,
         parties: u32,
         number: u32,
         value: T,
-    ) -> Result<Global<'static, T>, taut_lock::LayoutError> {
+    ) -> Result<Global<'static, T>, taut_lock::LockLayoutError> {
         Global::owned(protocol, parties, number, value)
     }
 

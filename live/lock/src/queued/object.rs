@@ -8,7 +8,7 @@ use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, StridedWords};
 
 use super::word::{Holder, State};
 use crate::futexes::Futexes;
-use crate::global::{LayoutError, Set};
+use crate::global::{LockLayoutError, Set};
 use crate::life::{Lives, PartySlots};
 
 // A hostile party can, with its own line, make others wait while it is handed the lock, as if it used it. With the
@@ -32,7 +32,7 @@ impl<'m> Object<'m> {
         memory: &Claimed<'m>,
         parties: u32,
         lives: Option<Lives<'m>>,
-    ) -> Result<Self, LayoutError> {
+    ) -> Result<Self, LockLayoutError> {
         let slots = PartySlots::of(memory, parties, lives)?;
         let words = |offset| memory.words(LINE_BYTES + offset, LINE_BYTES, parties as usize);
         Ok(Self {

@@ -11,14 +11,14 @@ use taut_atomic::spin_loop;
 use super::TICK_NS;
 use super::object::Object;
 use super::word::{CHANGE, Holder, OTHERS, State, hand_over};
-use crate::global::{Entry, LayoutError, PARTIES_LIMIT, Patience, Stuck, now};
+use crate::global::{AcquiredState, LockLayoutError, PARTIES_LIMIT, Patience, Stuck, now};
 use crate::life::{Alive, Generation};
 
 /// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum RequestOutcome {
     /// The party has the lock.
-    Granted(Entry),
+    Granted(AcquiredState),
     /// The party waits: call [`Party::wait`], [`Party::granted`], or [`Party::withdraw`].
     Waits,
 }
@@ -54,7 +54,7 @@ impl<'m> Party<'m> {
     }
 
     /// Takes the party's slot, and hands over the lock if the slot's last owner left it held.
-    pub(super) fn take_slot(object: Object<'m>, which: u32, alive: &Alive) -> Result<Self, LayoutError> {
+    pub(super) fn take_slot(object: Object<'m>, which: u32, alive: &Alive) -> Result<Self, LockLayoutError> {
         let generation = object.slots.take(which, alive)?;
         let mut party = Self { object, which, generation, phase: Phase::Out };
         party.inherit()?;
@@ -74,7 +74,7 @@ impl<'m> Party<'m> {
     /// Requests the lock; a larger `priority` is more urgent. If the party has the lock or waits already, this
     /// makes no new request.
     #[inline]
-    pub fn request(&mut self, priority: u32) -> Request {
+    pub fn request(&mut self, priority: u32) -> RequestOutcome {
         if self.phase == Phase::Out {
             let holder = self.object.holder;
             let word = Holder(holder.load(Relaxed));
@@ -83,12 +83,12 @@ impl<'m> Party<'m> {
                 // O1 hold
                 if holder.compare_exchange(word.0, mine.0, Acquire, Relaxed).is_ok() {
                     self.phase = Phase::Holds;
-                    return Request::Granted(self.take_entry(mine));
+                    return RequestOutcome::Granted(self.take_entry(mine));
                 }
             }
             self.enqueue(priority);
         }
-        self.granted().map_or(Request::Waits, Request::Granted)
+        self.granted().map_or(RequestOutcome::Waits, RequestOutcome::Granted)
     }
 
     /// Declares that the party waits, so that the next party that releases will look for it.
@@ -115,14 +115,14 @@ impl<'m> Party<'m> {
     /// Whether the party has the lock by now. If nobody or a dead party holds it, the call hands it to the next
     /// party.
     #[inline]
-    pub fn granted(&mut self) -> Option<Entry> {
+    pub fn granted(&mut self) -> Option<AcquiredState> {
         // Proof: A dead holder: any waiter takes the holder's place by an exchange of the word that it read before it
         // found the party dead. So one of several waiters succeeds. None succeeds after a new owner has taken the dead
         // party's slot, because that owner counts a change. The state of the dead party says whether it was inside
         // (I4).
         match self.phase {
             Phase::Out => return None,
-            Phase::Holds => return Some(Entry::Clean),
+            Phase::Holds => return Some(AcquiredState::Clean),
             Phase::Waits => {}
         }
         // The exchange fails if other parties request meanwhile, each once, or if another party takes the lock.
@@ -150,7 +150,7 @@ impl<'m> Party<'m> {
 
     /// The party is inside from here on.
     #[inline]
-    fn accept(&mut self, word: Holder) -> Entry {
+    fn accept(&mut self, word: Holder) -> AcquiredState {
         self.object.state(self.which).store(State::out(self.generation).0, Release); // O2 wait
         // O4 mark: if the party dies from here on, its state says that it was inside.
         compiler_fence(Ordering::SeqCst);
@@ -160,12 +160,12 @@ impl<'m> Party<'m> {
 
     /// For the party inside: clears and reports the party that died inside, if any.
     #[inline]
-    fn take_entry(&self, word: Holder) -> Entry {
+    fn take_entry(&self, word: Holder) -> AcquiredState {
         match word.torn() {
-            None => Entry::Clean,
+            None => AcquiredState::Clean,
             Some(party) => {
                 self.object.holder.fetch_add(word.untorn(), Relaxed);
-                Entry::OwnerDied(party)
+                AcquiredState::OwnerDied(party)
             }
         }
     }
@@ -176,7 +176,7 @@ impl<'m> Party<'m> {
     ///
     /// [`Stuck`] when the patience ends; at once if the party has not requested. Between processes: if the party is
     /// next and the hand-over does not come, the party still waits after this error, and should be dropped.
-    pub fn wait(&mut self, patience: Patience) -> Result<Entry, Stuck> {
+    pub fn wait(&mut self, patience: Patience) -> Result<AcquiredState, Stuck> {
         /// How often a party that is next looks after its patience is over: enough for the last two steps of the
         /// releasing party.
         const LAST: u64 = 1000;
@@ -304,7 +304,7 @@ impl<'m> Party<'m> {
     }
 
     /// Hands over the lock if the previous owner of this slot died while it held the lock or was next.
-    fn inherit(&mut self) -> Result<(), LayoutError> {
+    fn inherit(&mut self) -> Result<(), LockLayoutError> {
         /// Far more looks than the last step of a hand-over takes, unless its thread does not run.
         const LOOKS: u32 = 1 << 20;
         let object = self.object;
@@ -339,7 +339,7 @@ impl<'m> Party<'m> {
             spin_loop();
         }
         object.slots.leave(self.which, self.generation);
-        Err(LayoutError::Taken)
+        Err(LockLayoutError::Taken)
     }
 }
 

@@ -9,7 +9,7 @@ use taut_atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU64, spin_loop};
 
 use super::Object;
-use crate::global::{Entry, LOOKS, LayoutError, Patience, Set, Stuck};
+use crate::global::{AcquiredState, LOOKS, LockLayoutError, Patience, Set, Stuck};
 use crate::life::{Alive, Generation};
 
 const INSIDE: u64 = 1;
@@ -45,7 +45,7 @@ impl<'m> Party<'m> {
     }
 
     /// Takes the party's slot, and takes over what its last owner left.
-    pub(super) fn take_slot(object: Object<'m>, which: u32, alive: &Alive) -> Result<Self, LayoutError> {
+    pub(super) fn take_slot(object: Object<'m>, which: u32, alive: &Alive) -> Result<Self, LockLayoutError> {
         let generation = object.slots.take(which, alive)?;
         let mut party = Self::new(object, which, generation);
         party.inherit();
@@ -82,7 +82,7 @@ impl<'m> Party<'m> {
 
     /// Checks once whether it is the party's turn, and if so takes the lock.
     #[inline]
-    pub fn granted(&mut self) -> Option<Entry> {
+    pub fn granted(&mut self) -> Option<AcquiredState> {
         // Proof: Let p have a smaller ticket than q. All tickets are drawn by exchanges of one word. So by O1, when q
         // looks at p's word, the word says that p chooses, or something later: p's ticket, for which q waits; that p
         // is inside, for which q waits too; or that p has left, or chooses again, or has a later ticket. Of these, q
@@ -91,7 +91,7 @@ impl<'m> Party<'m> {
         // for a choosing party only until that party has drawn. So parties enter in the order of their tickets, and
         // each waits for one section of each other party at most, because a second ticket of the same party is larger.
         if self.is_inside() {
-            return Some(Entry::Clean);
+            return Some(AcquiredState::Clean);
         }
         let ticket = self.written & TICKET;
         if ticket == 0 {
@@ -120,7 +120,7 @@ impl<'m> Party<'m> {
         // when it is interrupted for the last time, it has done exactly the instructions up to some point.
         compiler_fence(Ordering::SeqCst);
         let wrecks = self.wrecks != Set::NONE || self.written & WRECK != 0;
-        Some(if wrecks { self.clear() } else { Entry::Clean })
+        Some(if wrecks { self.clear() } else { AcquiredState::Clean })
     }
 
     /// Whether the party has requested, is not inside, and sees no party that came before it. A party that is just
@@ -150,7 +150,7 @@ impl<'m> Party<'m> {
     ///
     /// [`Stuck`] when the patience ends.
     #[inline]
-    pub fn enter(&mut self, patience: Patience) -> Result<Entry, Stuck> {
+    pub fn enter(&mut self, patience: Patience) -> Result<AcquiredState, Stuck> {
         self.request();
         loop {
             if let Some(entry) = self.granted() {
@@ -183,12 +183,12 @@ impl<'m> Party<'m> {
 
     /// For the party inside: clears what parties that are gone have left, and reports if one of them was inside.
     #[cold]
-    fn clear(&mut self) -> Entry {
+    fn clear(&mut self) -> AcquiredState {
         // Proof: A party that is gone (`life`) writes nothing any more. If it had not entered, the others pass it. If
         // it was inside, they pass it too, and the next party that enters finds in the word that it was inside, and
         // reports it. Only that next party can clear the word meanwhile, because it is inside. A successor writes its
         // own generation by an exchange, and keeps the wreck.
-        let mut entry = Entry::Clean;
+        let mut entry = AcquiredState::Clean;
         for party in self.wrecks.with(self.which).iter() {
             let place = self.object.word(party);
             // Its slot may be taken again meanwhile: once, or twice if the new owner dies too.
@@ -197,7 +197,7 @@ impl<'m> Party<'m> {
                 // for what the dead party left.
                 let word = place.load(Acquire);
                 if word & WRECK != 0 {
-                    entry = Entry::OwnerDied(party);
+                    entry = AcquiredState::OwnerDied(party);
                     // Relaxed, here and below: a party that enters later has passed our own word, and an exchange
                     // continues the release sequence of this word.
                     place.fetch_and(!WRECK, Relaxed);
@@ -209,7 +209,7 @@ impl<'m> Party<'m> {
                 } else if place.compare_exchange(word, Generation::of(word).bits(), Relaxed, Relaxed).is_ok()
                 {
                     if word & INSIDE != 0 {
-                        entry = Entry::OwnerDied(party);
+                        entry = AcquiredState::OwnerDied(party);
                     }
                     break;
                 }

@@ -6,7 +6,7 @@ use taut_atomic::{LINE_BYTES, Line};
 use super::party::{CHOOSES, TICKET, TICKET_SHIFT};
 use super::*;
 use crate::PARTIES_LIMIT;
-use crate::global::{Entry, Patience, Stuck};
+use crate::global::{AcquiredState, Patience, Stuck};
 
 /// The memory of a lock, and the lives of two processes, both of which are this one.
 fn shared(parties: u32) -> (impl Fn() -> Memory<'static>, Lives<'static>) {
@@ -24,8 +24,8 @@ fn one_at_a_time() {
     let mut lines = [const { Line::new() }; 4];
     let mut parties = group(Memory::new(&mut lines), 3).unwrap().collect::<Vec<_>>();
     for round in 0..3 {
-        assert_eq!(parties[round].enter(Patience::Endless), Ok(Entry::Clean));
-        assert_eq!(parties[round].enter(Patience::Endless), Ok(Entry::Clean), "it has it");
+        assert_eq!(parties[round].enter(Patience::Endless), Ok(AcquiredState::Clean));
+        assert_eq!(parties[round].enter(Patience::Endless), Ok(AcquiredState::Clean), "it has it");
         for other in (0..3).filter(|other| *other != round) {
             let stuck = Stuck { party: round as u32 };
             assert_eq!(parties[other].enter(Patience::Looks(50)), Err(stuck));
@@ -54,7 +54,7 @@ fn a_party_that_draws_a_ticket_may_be_earlier() {
     other.withdraw();
     other.request();
     assert!(one.is_undecided(), "the other's is later, and it has not looked");
-    assert_eq!((one.granted(), one.is_undecided()), (Some(Entry::Clean), false));
+    assert_eq!((one.granted(), one.is_undecided()), (Some(AcquiredState::Clean), false));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_party_inside_does_not_withdraw() {
     let mut parties = group(Memory::new(&mut lines), 2).unwrap();
     let (mut one, mut other) = (parties.next().unwrap(), parties.next().unwrap());
     one.withdraw();
-    assert_eq!(one.enter(Patience::Endless), Ok(Entry::Clean));
+    assert_eq!(one.enter(Patience::Endless), Ok(AcquiredState::Clean));
     one.withdraw();
     assert!(one.is_inside());
     assert_eq!(other.enter(Patience::Looks(50)), Err(Stuck { party: 0 }));
@@ -78,21 +78,21 @@ fn no_ticket_is_nothing() {
     // The first word of a lock is the number of tickets drawn: here the largest.
     memory().claim().word(0).store(TICKET >> TICKET_SHIFT, Relaxed);
     one.request();
-    assert_eq!(one.granted(), Some(Entry::Clean));
+    assert_eq!(one.granted(), Some(AcquiredState::Clean));
 }
 
 #[test]
 fn layouts_that_do_not_fit_are_refused() {
     let refused = |lines: &mut [Line], parties| group(Memory::new(lines), parties).err();
     let mut lines = [const { Line::new() }; 2];
-    assert_eq!(refused(&mut lines, 0), Some(LayoutError::Parties));
-    assert_eq!(refused(&mut lines, PARTIES_LIMIT + 1), Some(LayoutError::Parties));
-    assert_eq!(refused(&mut lines, 2), Some(LayoutError::TooSmall { needed: 384, given: 256 }));
+    assert_eq!(refused(&mut lines, 0), Some(LockLayoutError::Parties));
+    assert_eq!(refused(&mut lines, PARTIES_LIMIT + 1), Some(LockLayoutError::Parties));
+    assert_eq!(refused(&mut lines, 2), Some(LockLayoutError::TooSmall { needed: 384, given: 256 }));
     let (memory, lives) = shared(2);
     let alive = Alive::claim(lives, 0).unwrap();
-    assert_eq!(party(memory(), 2, 2, lives, &alive).err(), Some(LayoutError::Parties));
+    assert_eq!(party(memory(), 2, 2, lives, &alive).err(), Some(LockLayoutError::Parties));
     let first = party(memory(), 2, 0, lives, &alive).unwrap();
-    assert_eq!(party(memory(), 2, 0, lives, &alive).err(), Some(LayoutError::Taken));
+    assert_eq!(party(memory(), 2, 0, lives, &alive).err(), Some(LockLayoutError::Taken));
     drop(first);
     assert!(party(memory(), 2, 0, lives, &alive).is_ok());
 }
@@ -111,13 +111,13 @@ fn a_death_inside_is_reported_once() {
         std::mem::forget(first);
         drop(dying);
         let mut heir = successor.then(|| party(memory(), 3, 0, lives, &alive).unwrap());
-        assert_eq!(second.enter(Patience::Looks(100)), Ok(Entry::OwnerDied(0)));
+        assert_eq!(second.enter(Patience::Looks(100)), Ok(AcquiredState::OwnerDied(0)));
         assert_eq!(third.enter(Patience::Looks(100)), Err(Stuck { party: 1 }));
         second.leave();
-        assert_eq!(third.enter(Patience::Endless), Ok(Entry::Clean));
+        assert_eq!(third.enter(Patience::Endless), Ok(AcquiredState::Clean));
         third.leave();
         if let Some(heir) = &mut heir {
-            assert_eq!(heir.enter(Patience::Endless), Ok(Entry::Clean));
+            assert_eq!(heir.enter(Patience::Endless), Ok(AcquiredState::Clean));
         }
     }
 }
@@ -133,9 +133,9 @@ fn the_successor_itself_gets_the_report() {
     // One successor comes and goes without a request; the next one requests.
     drop(party(memory(), 2, 0, lives, &alive).unwrap());
     let mut heir = party(memory(), 2, 0, lives, &alive).unwrap();
-    assert_eq!(heir.enter(Patience::Endless), Ok(Entry::OwnerDied(0)));
+    assert_eq!(heir.enter(Patience::Endless), Ok(AcquiredState::OwnerDied(0)));
     heir.leave();
-    assert_eq!(heir.enter(Patience::Endless), Ok(Entry::Clean));
+    assert_eq!(heir.enter(Patience::Endless), Ok(AcquiredState::Clean));
 }
 
 /// A party that died while it waited had nothing: the next party inside gets no report of a death.
@@ -146,14 +146,14 @@ fn a_death_while_waiting_is_not_reported() {
     let mut dead = party(memory(), 3, 0, lives, &dying).unwrap();
     let mut next = party(memory(), 3, 1, lives, &alive).unwrap();
     let mut inside = party(memory(), 3, 2, lives, &alive).unwrap();
-    assert_eq!(inside.enter(Patience::Endless), Ok(Entry::Clean));
+    assert_eq!(inside.enter(Patience::Endless), Ok(AcquiredState::Clean));
     dead.request();
     next.request();
     std::mem::forget(dead);
     drop(dying);
     assert!((0..200).all(|_| next.granted().is_none()));
     inside.leave();
-    assert_eq!(next.enter(Patience::Looks(100)), Ok(Entry::Clean));
+    assert_eq!(next.enter(Patience::Looks(100)), Ok(AcquiredState::Clean));
 }
 
 /// A party that was seen dead may have a successor that requests before the dead party's word is cleared. The
@@ -165,7 +165,7 @@ fn a_successor_that_has_asked_keeps_its_place() {
     let mut dead = party(memory(), 3, 0, lives, &dying).unwrap();
     let mut next = party(memory(), 3, 1, lives, &alive).unwrap();
     let mut other = party(memory(), 3, 2, lives, &alive).unwrap();
-    assert_eq!(other.enter(Patience::Endless), Ok(Entry::Clean));
+    assert_eq!(other.enter(Patience::Endless), Ok(AcquiredState::Clean));
     dead.request();
     next.request();
     std::mem::forget(dead);
@@ -177,11 +177,11 @@ fn a_successor_that_has_asked_keeps_its_place() {
     let mut heir = party(memory(), 3, 0, lives, &alive).unwrap();
     heir.request();
     other.leave();
-    assert_eq!(next.granted(), Some(Entry::Clean));
+    assert_eq!(next.granted(), Some(AcquiredState::Clean));
     other.request();
     assert_eq!((heir.granted(), other.granted()), (None, None));
     next.leave();
-    assert_eq!((other.granted(), heir.granted()), (None, Some(Entry::Clean)));
+    assert_eq!((other.granted(), heir.granted()), (None, Some(AcquiredState::Clean)));
     heir.leave();
-    assert_eq!(other.granted(), Some(Entry::Clean));
+    assert_eq!(other.granted(), Some(AcquiredState::Clean));
 }
