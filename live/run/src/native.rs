@@ -243,7 +243,7 @@ mod tests {
     use taut_event::{Kind, Record};
     use taut_plan::{Input, Overrun, Plan, digest};
     use taut_scope::Scope;
-    use taut_trace::{Owner, ring};
+    use taut_trace::{RingOwner, ring};
 
     use super::*;
     use crate::control::{Control, Reason};
@@ -276,7 +276,7 @@ wcet = { value = "100us", source = "guess" }
     /// What a job that fails, and completes three and a half periods after its release, records: the kinds, each with
     /// its job; whether the application goes on; and the number of the next release, in periods since release 0.
     fn late(on_overrun: Overrun, trigger: Option<&str>, control: &Control) -> (Vec<(Kind, u64)>, bool, u64) {
-        let (recorder, mut drain) = ring(Owner::Task(TASK), 64);
+        let (recorder, mut drain) = ring(RingOwner::Task(TASK), 64);
         let timing = Timing {
             task: TASK,
             service: None,

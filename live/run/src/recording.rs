@@ -7,7 +7,7 @@ use taut_event::{CodeLocation, Ending, Kind, Record, Stood};
 use taut_plan::Plan;
 use taut_sys::{clock, interrupt, safe_state};
 use taut_time::Instant;
-use taut_trace::{Sink, Writer};
+use taut_trace::{RecordingSink, RecordingWriter};
 
 use crate::control::Control;
 use crate::outside::Lookout;
@@ -18,14 +18,14 @@ use crate::threads::ThreadHandle;
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
 
 /// The recording, for the main thread.
-pub(crate) struct Recording<'p, W: Sink> {
+pub(crate) struct Recording<'p, W: RecordingSink> {
     plan: &'p Plan,
     control: &'p Control,
-    writer: Writer<W>,
+    writer: RecordingWriter<W>,
 }
 
-impl<'p, W: Sink> Recording<'p, W> {
-    pub(crate) fn new(plan: &'p Plan, control: &'p Control, writer: Writer<W>) -> Self {
+impl<'p, W: RecordingSink> Recording<'p, W> {
+    pub(crate) fn new(plan: &'p Plan, control: &'p Control, writer: RecordingWriter<W>) -> Self {
         Self { plan, control, writer }
     }
 

@@ -14,7 +14,7 @@ use taut_sys::crash::LeftToGuardian;
 use taut_sys::safe_state::{self, ThreadEnd};
 use taut_sys::{clock, interrupt, process};
 use taut_time::{Duration, Instant};
-use taut_trace::{Drain, Owner, Sink, Writer, ring};
+use taut_trace::{Drain, RecordingSink, RecordingWriter, RingOwner, ring};
 
 use crate::Error;
 use crate::app::{Code, TaskCode};
@@ -70,7 +70,7 @@ impl<'p> Runtime<'p> {
     /// Starts all threads, watches them, and stops them. Returns whether all ended in order.
     ///
     /// The calling thread is best-effort, and empties the rings.
-    pub(crate) fn run<W: Sink>(
+    pub(crate) fn run<W: RecordingSink>(
         &self,
         task_codes: Vec<TaskCode<'p>>,
         mut dispatch: Dispatch,
@@ -124,7 +124,7 @@ impl<'p> Runtime<'p> {
     fn tasks(&self, task_codes: Vec<TaskCode<'p>>, dispatch: &Dispatch) -> (Tasks<'p>, Vec<Drain>) {
         let mut drains = Vec::new();
         let mut event_recorder = |subject| {
-            let (recorder, drain) = ring(Owner::Task(subject), RING_RECORDS);
+            let (recorder, drain) = ring(RingOwner::Task(subject), RING_RECORDS);
             drains.push(drain);
             EventRecorder::new(recorder, subject)
         };
@@ -150,7 +150,7 @@ impl<'p> Runtime<'p> {
     }
 
     /// Begins the recording.
-    fn begin_recording<W: Sink>(
+    fn begin_recording<W: RecordingSink>(
         &self,
         sink: W,
         lock: &str,
@@ -161,7 +161,7 @@ impl<'p> Runtime<'p> {
         // No two recordings on a machine begin at the same instant.
         let (id, limit) = (clock::monotonic_ns(), config.record_limit);
         let head = Head { plan: lock, machine: &facts, id, limit };
-        let writer = Writer::new(sink, &head, drains)
+        let writer = RecordingWriter::new(sink, &head, drains)
             .map_err(|error| Error::Output(self.recording.to_owned(), error))?;
         Ok(Recording::new(self.plan, self.control, writer))
     }
@@ -176,7 +176,10 @@ impl<'p> Runtime<'p> {
 
 /// Starts the dispatched tasks, on this thread. If a `start` ends the application, the guardian writes that to the
 /// recording.
-fn start_dispatched<W: Sink>(dispatched: &mut [DispatchedTask<'_>], recording: &mut Recording<'_, W>) {
+fn start_dispatched<W: RecordingSink>(
+    dispatched: &mut [DispatchedTask<'_>],
+    recording: &mut Recording<'_, W>,
+) {
     recording.leave_to_guardian();
     for task in dispatched {
         task.start();
@@ -186,7 +189,7 @@ fn start_dispatched<W: Sink>(dispatched: &mut [DispatchedTask<'_>], recording: &
 }
 
 /// The main thread, while the application has threads.
-struct MainThread<'r, 'scope, 'env, 'p, W: Sink> {
+struct MainThread<'r, 'scope, 'env, 'p, W: RecordingSink> {
     spawner: Spawner<'scope, 'env, 'p>,
     maps: &'p Maps,
     config: &'r Config,
@@ -201,7 +204,7 @@ struct MainThread<'r, 'scope, 'env, 'p, W: Sink> {
 }
 
 /// Start.
-impl<'scope, 'p: 'scope, W: Sink> MainThread<'_, 'scope, '_, 'p, W> {
+impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
     /// Starts the real-time threads, and waits until all are ready.
     fn spawn(
         &mut self,
@@ -247,7 +250,7 @@ impl<'scope, 'p: 'scope, W: Sink> MainThread<'_, 'scope, '_, 'p, W> {
 }
 
 /// Supervision.
-impl<'scope, 'p: 'scope, W: Sink> MainThread<'_, 'scope, '_, 'p, W> {
+impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
     /// Runs all jobs, from release 0 until the application stops.
     ///
     /// # Errors
@@ -384,7 +387,7 @@ impl<'scope, 'p: 'scope, W: Sink> MainThread<'_, 'scope, '_, 'p, W> {
 }
 
 /// End.
-impl<'scope, 'p: 'scope, W: Sink> MainThread<'_, 'scope, '_, 'p, W> {
+impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
     /// Waits for the threads, brings the outputs to rest, and finishes all components. Returns whether all ended in
     /// order.
     fn shut_down(

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use taut_event::{Kind, Record};
-use taut_trace::{Drain, Owner, Recorder, ring};
+use taut_trace::{Drain, Recorder, RingOwner, ring};
 
 const BATCH: u64 = 4096;
 const ROUNDS: usize = 200;
@@ -53,7 +53,7 @@ fn checked(drain: &mut Drain) {
 }
 
 fn main() {
-    let (mut recorder, mut drain) = ring(Owner::Task(0), BATCH as usize);
+    let (mut recorder, mut drain) = ring(RingOwner::Task(0), BATCH as usize);
     let mut room = Vec::new();
     let mut full = Vec::new();
     for _ in 0..ROUNDS {

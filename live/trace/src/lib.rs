@@ -3,19 +3,19 @@
 
 //! Records events without blocking.
 //!
-//! Every real-time thread owns a [`Recorder`]. One best-effort thread owns the other ends and a [`Writer`] that
-//! empties them into a file. A recorder never waits for the writer: a record that finds its ring full is lost and
+//! Every real-time thread owns a [`Recorder`]. One best-effort thread owns the other ends and a [`RecordingWriter`]
+//! that empties them into a file. A recorder never waits for the writer: a record that finds its ring full is lost and
 //! counted, and the count appears in the file.
 //!
 //! ```
 //! use taut_event::{Kind, Record, file::{Head, Run}};
 //! use taut_time::Instant;
-//! use taut_trace::{Owner, Writer, ring};
+//! use taut_trace::{RingOwner, RecordingWriter, ring};
 //!
-//! let (mut recorder, drain) = ring(Owner::Task(0), 1024);
+//! let (mut recorder, drain) = ring(RingOwner::Task(0), 1024);
 //! let at = Instant::from_ns(7);
 //! recorder.record(Record { at, kind: Kind::Start, cpu: 0, subject: 0, job: 0, value: 0 });
-//! let mut writer = Writer::new(Vec::new(), &Head::default(), vec![drain]).unwrap();
+//! let mut writer = RecordingWriter::new(Vec::new(), &Head::default(), vec![drain]).unwrap();
 //! writer.poll();
 //! let (bytes, written) = writer.finish().unwrap();
 //! assert_eq!(written.records, 1);
@@ -26,5 +26,5 @@
 mod ring;
 mod writer;
 
-pub use ring::{Drain, Owner, Recorder, STEPS, ring};
-pub use writer::{FLUSH_EVERY, FinalBlock, POLL_EVERY, Sink, Writer, Written};
+pub use ring::{Drain, RingOwner, RingOwner, STEPS, ring};
+pub use writer::{FLUSH_EVERY, FinalBlock, POLL_EVERY, RecordingSink, RecordingWriter, Written};

@@ -59,7 +59,7 @@ pub struct Drain {
     reader: Owned<qrtr::Reader<'static, Words>>,
     capacity: u32,
     shared_lost: Lost,
-    owner: Owner,
+    owner: RingOwner,
     lost_reported: u64,
     latest: Instant,
 }
@@ -72,7 +72,7 @@ impl fmt::Debug for Drain {
 
 /// The owner of the records in a ring. It decides which kind of record reports a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum RingOwner {
     /// A task's thread, by the task's position in the plan: [`Kind::Lost`].
     Task(u16),
     /// A core's dispatcher and the threads that take turns on that core, by the core's position in the plan:
@@ -86,7 +86,7 @@ pub enum Owner {
 ///
 /// # Panics
 /// If there is no memory for that many records, or they are more than 2^31.
-pub fn ring(owner: Owner, capacity: usize) -> (Recorder, Drain) {
+pub fn ring(owner: RingOwner, capacity: usize) -> (Recorder, Drain) {
     let capacity =
         capacity.max(2).checked_next_power_of_two().and_then(|capacity| u32::try_from(capacity).ok());
     let made = capacity.and_then(|capacity| Some((capacity, owned::qrtr::<Words>(capacity).ok()?)));
@@ -122,7 +122,7 @@ impl Recorder {
 
 impl Drain {
     /// Passes the recorded events to `take`, oldest first, at most as many as the ring holds. If records were lost
-    /// since the last report, it then passes one record of the kind that [`Owner`] names, with the instant of the
+    /// since the last report, it then passes one record of the kind that [`RingOwner`] names, with the instant of the
     /// latest record taken. Returns the number of records that it passed.
     pub fn drain(&mut self, mut take: impl FnMut(Record)) -> u64 {
         let mut given = 0;
@@ -140,8 +140,8 @@ impl Drain {
             let value = lost - self.lost_reported;
             self.lost_reported = lost;
             let (kind, subject) = match self.owner {
-                Owner::Task(task) => (Kind::Lost, task),
-                Owner::Core(core) => (Kind::CoreLost, core),
+                RingOwner::Task(task) => (Kind::Lost, task),
+                RingOwner::Core(core) => (Kind::CoreLost, core),
             };
             take(Record { at: self.latest, kind, cpu: 0, subject, job: 0, value });
             given += 1;
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn in_order_over_many_rounds() {
-        let (mut recorder, mut drain) = ring(Owner::Task(0), 8);
+        let (mut recorder, mut drain) = ring(RingOwner::Task(0), 8);
         for round in 0..10u64 {
             for i in 0..5 {
                 assert!(recorder.record(record(round * 5 + i)));
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_lost_record_of_a_core_names_the_core() {
-        let (mut recorder, mut drain) = ring(Owner::Core(2), 2);
+        let (mut recorder, mut drain) = ring(RingOwner::Core(2), 2);
         for i in 0..3 {
             recorder.record(record(i));
         }
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn full_loses_the_newest_and_records_it_once() {
-        let (mut recorder, mut drain) = ring(Owner::Task(3), 4);
+        let (mut recorder, mut drain) = ring(RingOwner::Task(3), 4);
         for i in 0..7 {
             assert_eq!(recorder.record(record(i)), i < 4);
         }
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn two_threads_lose_nothing_unseen() {
         const RECORDS: u64 = if cfg!(miri) { 300 } else { 200_000 };
-        let (mut recorder, mut drain) = ring(Owner::Task(0), 64);
+        let (mut recorder, mut drain) = ring(RingOwner::Task(0), 64);
         let thread = std::thread::spawn(move || {
             for i in 0..RECORDS {
                 recorder.record(record(i));

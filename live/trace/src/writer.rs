@@ -13,15 +13,15 @@ use taut_event::{Kind, Record};
 
 use crate::Drain;
 
-/// The interval at which [`Writer::run`] empties the rings. A ring must hold what its thread records in this interval,
-/// plus the time for which the kernel may keep a best-effort thread from its core.
+/// The interval at which [`RecordingWriter::run`] empties the rings. A ring must hold what its thread records in this
+/// interval, plus the time for which the kernel may keep a best-effort thread from its core.
 pub const POLL_EVERY: Duration = Duration::from_millis(10);
-/// The interval at which [`Writer::run`] flushes: a killed run loses at most the records of this interval, and those
-/// that were in rings.
+/// The interval at which [`RecordingWriter::run`] flushes: a killed run loses at most the records of this interval, and
+/// those that were in rings.
 pub const FLUSH_EVERY: Duration = Duration::from_millis(100);
 
 /// Where a recording goes: bytes at positions. If the recording has a limit, the newest bytes overwrite the oldest.
-pub trait Sink {
+pub trait RecordingSink {
     /// Writes all bytes at a position.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ pub trait Sink {
     }
 }
 
-impl Sink for File {
+impl RecordingSink for File {
     fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
         self.seek(SeekFrom::Start(place))?;
         self.write_all(bytes)
@@ -55,7 +55,7 @@ impl Sink for File {
     }
 }
 
-impl Sink for Vec<u8> {
+impl RecordingSink for Vec<u8> {
     fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
         let from = usize::try_from(place).map_err(|_| io::ErrorKind::StorageFull)?;
         let end = from.checked_add(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
@@ -70,7 +70,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-impl Sink for io::Sink {
+impl RecordingSink for io::Sink {
     fn write_at(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
         Ok(())
     }
@@ -80,7 +80,7 @@ impl Sink for io::Sink {
     }
 }
 
-/// What a [`Writer`] did.
+/// What a [`RecordingWriter`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Records written, including those that report a loss.
@@ -94,15 +94,15 @@ pub struct Written {
 ///
 /// While the sink takes nothing, the writer still empties the rings, and tries to write each block. The next block that
 /// it writes contains the number of records that are missing before it, and the number of the last error.
-/// [`Writer::finish`] also returns the first error.
+/// [`RecordingWriter::finish`] also returns the first error.
 #[derive(Debug)]
-pub struct Writer<W: Sink> {
+pub struct RecordingWriter<W: RecordingSink> {
     drains: Vec<Drain>,
     out: Out<W>,
 }
 
 #[derive(Debug)]
-struct Out<W: Sink> {
+struct Out<W: RecordingSink> {
     sink: W,
     blocks: Blocks,
     /// The records of the next block.
@@ -114,7 +114,7 @@ struct Out<W: Sink> {
     error: Option<io::Error>,
 }
 
-impl<W: Sink> Writer<W> {
+impl<W: RecordingSink> RecordingWriter<W> {
     /// Writes the head.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl<W: Sink> Writer<W> {
     }
 
     /// Takes the remaining records, and marks the recording as closed. For a process that ends before
-    /// [`Writer::finish`] can be called.
+    /// [`RecordingWriter::finish`] can be called.
     pub fn close(&mut self) {
         self.poll();
         self.flush();
@@ -195,8 +195,8 @@ impl<W: Sink> Writer<W> {
     }
 }
 
-/// The last block of a recording, for a thread that writes it if the [`Writer`] cannot. Use it only while the
-/// `Writer` writes nothing.
+/// The last block of a recording, for a thread that writes it if the [`RecordingWriter`] cannot. Use it only while the
+/// `RecordingWriter` writes nothing.
 #[derive(Debug)]
 pub struct FinalBlock {
     file: File,
@@ -223,7 +223,7 @@ impl FinalBlock {
     }
 }
 
-impl<W: Sink> Out<W> {
+impl<W: RecordingSink> Out<W> {
     fn put(&mut self, record: Record) {
         self.records.push(record);
         if self.records.len() == BLOCK_RECORDS {

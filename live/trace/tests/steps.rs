@@ -7,13 +7,13 @@
 use taut_atomic::steps::{Steps, count};
 use taut_event::{Kind, Record};
 use taut_time::Instant;
-use taut_trace::{Owner, STEPS, ring};
+use taut_trace::{RingOwner, STEPS, ring};
 
 const NONE: Steps = Steps { loads: 0, stores: 0, exchanges: 0, fences: 0, words: 0 };
 
 #[test]
 fn steps_are_bounded() {
-    let (mut recorder, mut drain) = ring(Owner::Task(0), 4);
+    let (mut recorder, mut drain) = ring(RingOwner::Task(0), 4);
     let at = Instant::from_ns(7);
     let record = Record { at, kind: Kind::Send, cpu: 0, subject: 0, job: 0, value: 0 };
     let (mut most, mut refused) = (NONE, NONE);

@@ -7,13 +7,13 @@
 #[path = "../../share/tests/given/mod.rs"]
 mod given;
 
-use taut_trace::{Drain, Recorder, Writer};
+use taut_trace::{Drain, Recorder, RecordingWriter};
 
 #[test]
 fn shared_types_are_send_and_sync() {
     threads! {
         Recorder: send,
         Drain: send,
-        Writer<Vec<u8>>: send,
+        RecordingWriter<Vec<u8>>: send,
     }
 }

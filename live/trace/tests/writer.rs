@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use taut_event::file::{BLOCK_BYTES, HEAD_BYTES, Head, Run};
 use taut_event::{Ending, Kind, Record};
 use taut_time::Instant;
-use taut_trace::{Owner, Sink, Writer, Written, ring};
+use taut_trace::{RecordingSink, RecordingWriter, RingOwner, Written, ring};
 
 fn record(subject: u16, number: u64) -> Record {
     Record { at: Instant::from_ns(number), kind: Kind::Start, cpu: 1, subject, job: number, value: 0 }
@@ -19,10 +19,10 @@ fn record(subject: u16, number: u64) -> Record {
 
 #[test]
 fn all_rings_reach_the_file_in_their_order() {
-    let (mut first, first_drain) = ring(Owner::Task(0), 64);
-    let (mut second, second_drain) = ring(Owner::Task(1), 4);
+    let (mut first, first_drain) = ring(RingOwner::Task(0), 64);
+    let (mut second, second_drain) = ring(RingOwner::Task(1), 4);
     let head = Head { plan: "lock = 1\n", machine: "cpus = 2\n", id: 7, limit: None };
-    let mut writer = Writer::new(Vec::new(), &head, vec![first_drain, second_drain]).unwrap();
+    let mut writer = RecordingWriter::new(Vec::new(), &head, vec![first_drain, second_drain]).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     let thread = std::thread::spawn(move || {
@@ -55,7 +55,7 @@ struct Disk {
     room: usize,
 }
 
-impl Sink for Disk {
+impl RecordingSink for Disk {
     fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
         let place = usize::try_from(place).unwrap();
         // The disk still writes as much as fits.
@@ -75,7 +75,7 @@ impl Sink for Disk {
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Disk>>);
 
-impl Sink for Shared {
+impl RecordingSink for Shared {
     fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
         self.0.lock().unwrap().write_at(place, bytes)
     }
@@ -93,9 +93,9 @@ fn disk(room: usize) -> Shared {
 /// says what it lacks and has the run's end.
 #[test]
 fn a_full_disk_is_reported_and_the_recording_continues_when_there_is_space() {
-    let (mut recorder, drain) = ring(Owner::Task(0), 64);
+    let (mut recorder, drain) = ring(RingOwner::Task(0), 64);
     let disk = disk(HEAD_BYTES + BLOCK_BYTES + 12 * Record::SIZE);
-    let mut writer = Writer::new(disk.clone(), &Head::default(), vec![drain]).unwrap();
+    let mut writer = RecordingWriter::new(disk.clone(), &Head::default(), vec![drain]).unwrap();
     for block in 0..4 {
         if block == 3 {
             disk.0.lock().unwrap().room = 1 << 20;
@@ -121,9 +121,9 @@ fn a_full_disk_is_reported_and_the_recording_continues_when_there_is_space() {
 /// Room for one block's head and two records is enough to record the end.
 #[test]
 fn a_disk_that_stays_full_has_the_end_and_what_is_missing() {
-    let (mut recorder, drain) = ring(Owner::Task(0), 64);
+    let (mut recorder, drain) = ring(RingOwner::Task(0), 64);
     let disk = disk(HEAD_BYTES + 3 * BLOCK_BYTES + 12 * Record::SIZE);
-    let mut writer = Writer::new(disk.clone(), &Head::default(), vec![drain]).unwrap();
+    let mut writer = RecordingWriter::new(disk.clone(), &Head::default(), vec![drain]).unwrap();
     for number in 0..40 {
         assert!(recorder.record(record(0, number)));
         if number % 10 == 9 {
@@ -147,9 +147,9 @@ fn a_disk_that_stays_full_has_the_end_and_what_is_missing() {
 #[cfg_attr(miri, ignore = "200,000 records, without `unsafe` of its own")]
 fn a_limit_holds_whatever_comes() {
     const LIMIT: u64 = 2 << 20;
-    let (mut recorder, drain) = ring(Owner::Task(0), 4_096);
+    let (mut recorder, drain) = ring(RingOwner::Task(0), 4_096);
     let head = Head { limit: Some(LIMIT), ..Head::default() };
-    let mut writer = Writer::new(Vec::new(), &head, vec![drain]).unwrap();
+    let mut writer = RecordingWriter::new(Vec::new(), &head, vec![drain]).unwrap();
     const RECORDS: u64 = 200_000;
     for number in 0..RECORDS {
         assert!(recorder.record(record(0, number + 1)));
@@ -175,7 +175,7 @@ fn a_limit_holds_whatever_comes() {
 fn a_flush_of_nothing_writes_nothing() {
     let disk = disk(1 << 20);
     let length = || disk.0.lock().unwrap().file.len();
-    let mut writer = Writer::new(disk.clone(), &Head::default(), Vec::new()).unwrap();
+    let mut writer = RecordingWriter::new(disk.clone(), &Head::default(), Vec::new()).unwrap();
     let head = length();
     writer.flush();
     assert_eq!(length(), head, "nothing was recorded yet");
@@ -190,9 +190,9 @@ fn a_flush_of_nothing_writes_nothing() {
 #[test]
 fn a_sink_that_takes_no_head_is_an_error_at_once() {
     let head = Head { plan: "a plan of more than ten bytes", ..Head::default() };
-    assert!(Writer::new(disk(10), &head, Vec::new()).is_err());
+    assert!(RecordingWriter::new(disk(10), &head, Vec::new()).is_err());
     let small = Head { limit: Some(1_000), ..head };
-    let error = Writer::new(Vec::new(), &small, Vec::new()).unwrap_err();
+    let error = RecordingWriter::new(Vec::new(), &small, Vec::new()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
 }
 
@@ -210,7 +210,7 @@ fn minor_faults(text: &mut String) -> u64 {
 #[test]
 #[cfg_attr(miri, ignore = "reads the page faults of the machine from /proc")]
 fn recording_takes_no_page_fault() {
-    let (mut recorder, mut drain) = ring(Owner::Task(0), 1 << 16);
+    let (mut recorder, mut drain) = ring(RingOwner::Task(0), 1 << 16);
     let mut text = String::with_capacity(4096);
     recorder.record(record(0, 0));
     drain.drain(|_| ());

@@ -144,7 +144,7 @@ impl State {
 mod tests {
     use taut_policy::any_queue;
     use taut_policy::server::ServerPolicy;
-    use taut_trace::{Owner, ring};
+    use taut_trace::{RingOwner, ring};
 
     use super::*;
     use crate::ready::jobs::Task;
@@ -171,7 +171,7 @@ mod tests {
             Attributes { priorities: vec![1; 2], deadlines: vec![period; 2], ..Attributes::default() };
         let mut task = TaskSetup::new("t", Release::ByHand);
         task.server = Some(ServerId { brand: 0, server: 0 });
-        let (recorder, mut drain) = ring(Owner::Task(0), 256);
+        let (recorder, mut drain) = ring(RingOwner::Task(0), 256);
         let log = Log {
             recorder: Some(recorder),
             level: Level::Jobs,

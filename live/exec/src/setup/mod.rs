@@ -16,7 +16,7 @@ use taut_policy::GlobalRule;
 use taut_policy::LocalRule;
 use taut_policy::{Attribute, Overrun};
 use taut_time::Duration;
-use taut_trace::{Drain, Owner, Recorder, ring};
+use taut_trace::{Drain, Recorder, RingOwner, ring};
 
 use crate::error::SetupError;
 use crate::job::Work;
@@ -272,7 +272,7 @@ impl<'w> Setup<'w> {
 
     /// As [`Setup::record`], with the number by which the core is recorded.
     pub fn record_as(&mut self, core: CoreId, number: u16, level: Level, records: usize) -> Drain {
-        let (recorder, drain) = ring(Owner::Core(number), records);
+        let (recorder, drain) = ring(RingOwner::Core(number), records);
         self.cores[core.0].recorder = Some((recorder, level, number));
         drain
     }
