@@ -28,7 +28,7 @@ const HIGHEST: u8 = 99;
 
 /// A guarantee that is missing: why, what it means, and how to get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct MissingGuarantee {
     /// The guarantee.
     pub guarantee: Guarantee,
     /// Why it is missing.
@@ -39,7 +39,7 @@ pub struct Lost {
     pub remedy: &'static str,
 }
 
-impl fmt::Display for Lost {
+impl fmt::Display for MissingGuarantee {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -53,7 +53,7 @@ impl fmt::Display for Lost {
 #[derive(Clone, Debug, Default)]
 pub struct Guarantees {
     /// The missing guarantees, in the order in which they were tried.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<MissingGuarantee>,
 }
 
 impl Guarantee {
@@ -149,7 +149,7 @@ impl Guarantees {
                  does not need this: see `taut doctor FOLDER`",
             ),
         };
-        self.lost.push(Lost { guarantee, why: why.to_string(), means, remedy });
+        self.lost.push(MissingGuarantee { guarantee, why: why.to_string(), means, remedy });
     }
 
     fn cores(&mut self, plan: &Plan) {
@@ -421,7 +421,7 @@ core = 1
             }
             let mild = matches!(lost, Guarantee::Wakeup | Guarantee::Throttle);
             assert_eq!(guarantees.is_degraded(), !mild, "{lost:?}");
-            let Lost { means, remedy, .. } = guarantees.lost[0];
+            let MissingGuarantee { means, remedy, .. } = guarantees.lost[0];
             let text = format!("{lost:?} lost: taken away\n  means: {means}\n  to get it: {remedy}");
             assert_eq!(guarantees.lost[0].to_string(), text);
         }

@@ -8,7 +8,7 @@ use taut_plan::{NotExecuted, PlanTextError, ValidPlan, digest};
 
 /// A plan that may be booted: valid, up to date and proven.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedPlan {
     /// The plan.
     pub plan: ValidPlan,
     /// The text of `taut.lock`.
@@ -75,7 +75,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     }
 }
 
-impl Loaded {
+impl LoadedPlan {
     /// Reads a `taut.lock`, and every text from which it was made.
     ///
     /// # Errors

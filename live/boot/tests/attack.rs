@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use taut_boot::thread::{StartBarrier, ThreadPlacement, place_thread};
-use taut_boot::{Guarantee, Guarantees, LoadError, Loaded, MapError, Maps};
+use taut_boot::{Guarantee, Guarantees, LoadError, LoadedPlan, MapError, Maps};
 use taut_plan::{ChannelPlan, Input, MemoryMap, Plan, PlanTextError, Region, Size, ValidPlan, digest};
 use taut_planner::Planned;
 
@@ -167,12 +167,12 @@ fn plans_that_lie_are_refused() {
         lie(&mut plan);
         // With a digest that fits.
         std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
-        let refused = Loaded::from_file(&lock).map(drop);
+        let refused = LoadedPlan::from_file(&lock).map(drop);
         assert!(matches!(refused, Err(LoadError::Lock(_, PlanTextError::Invalid(_)))), "{what}: {refused:?}");
         assert!(ValidPlan::new(plan).is_err(), "{what}");
     }
     std::fs::write(&lock, planned().to_lock().unwrap()).unwrap();
-    let loaded = Loaded::from_file(&lock).unwrap();
+    let loaded = LoadedPlan::from_file(&lock).unwrap();
     // A plan that is changed after it was read loses its validity, by its type.
     let mut changed = loaded.plan.into_plan();
     changed.channels[1].region = changed.channels[0].region;
@@ -266,7 +266,7 @@ fn a_plan_is_a_file() {
     let pipe = folder.path().join("taut.lock");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for lock in [pipe.as_path(), std::path::Path::new("/dev/zero"), folder.path()] {
-        let refused = Loaded::from_file(lock).map(drop).unwrap_err();
+        let refused = LoadedPlan::from_file(lock).map(drop).unwrap_err();
         assert!(refused.to_string().contains("it is not a regular file"), "{refused}");
     }
 }

@@ -8,17 +8,17 @@
 mod given;
 
 use taut_boot::thread::{StartBarrier, ThreadPlacement};
-use taut_boot::{Guarantee, Guarantees, LoadError, Loaded, Lost, MapError, Maps};
+use taut_boot::{Guarantee, Guarantees, LoadError, LoadedPlan, MapError, Maps, MissingGuarantee};
 
 #[test]
 fn shared_types_are_send_and_sync() {
     threads! {
-        Loaded: both,
+        LoadedPlan: both,
         LoadError: both,
         Maps: both,
         MapError: both,
         Guarantee: both,
-        Lost: both,
+        MissingGuarantee: both,
         Guarantees: both,
         ThreadPlacement: both,
         StartBarrier: both,

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use taut_boot::{LoadError, Lost, MapError};
+use taut_boot::{LoadError, MapError, MissingGuarantee};
 
 /// Why an application does not start, or did not end in order.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub enum Error {
     /// The planned memory is not available.
     Maps(MapError),
     /// A guarantee is missing and the manifest says `on-missing-privilege = "fail"`.
-    Privilege(Vec<Lost>),
+    Privilege(Vec<MissingGuarantee>),
     /// The system refused something.
     System(taut_sys::Error),
     /// The output folder or the recording cannot be written.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::Builder;
 
-use taut_boot::{Guarantee, Guarantees, Loaded, Maps};
+use taut_boot::{Guarantee, Guarantees, LoadedPlan, Maps};
 use taut_plan::{ClassPlan, OnMissingPrivilege, Plan, Size, ValidPlan};
 use taut_scope::{Block, Scope};
 use taut_sys::account::look_ns;
@@ -81,7 +81,7 @@ pub fn run(
     observer: &mut dyn Observer,
     setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
 ) -> Result<Ending, Error> {
-    let Loaded { plan, text } = Loaded::from_file(&config.lock)?;
+    let LoadedPlan { plan, text } = LoadedPlan::from_file(&config.lock)?;
     // Before any thread exists: every thread inherits the mask, and only the guardian takes these signals.
     signals::block(signals::termination())?;
     // A blocked SIGCONT still resumes a stopped process. The guardian takes the signal, and so learns of the stop.
