@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use taut_boot::{Guarantees, LoadError};
 use taut_plan::Plan;
-use taut_run::{App, Config, Error, Observer, Reason};
+use taut_run::{App, Config, Error, Reason, RunObserver};
 use taut_time::Duration;
 
 /// Prints to stderr as much of a line as stderr takes without waiting: the application goes on whether or not anybody
@@ -55,7 +55,7 @@ impl Reporter {
     }
 }
 
-impl Observer for Reporter {
+impl RunObserver for Reporter {
     fn guarantees(&mut self, guarantees: &Guarantees) {
         if guarantees.is_degraded() {
             report!("warning: running degraded: the proof does not hold for this run");

@@ -52,7 +52,7 @@ impl<'c> Context<'c> {
     }
 }
 
-impl sealed::Caller for Context<'_> {
+impl sealed::SealedCaller for Context<'_> {
     const REAL_TIME: bool = false;
 
     #[expect(private_interfaces, reason = "sealed: nobody else implements or calls it")]

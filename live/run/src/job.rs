@@ -78,14 +78,14 @@ impl EventRecorder {
 }
 
 /// The user of a channel: a [`Job`] or a [`crate::Context`]. What it sends and receives is recorded as its own.
-pub trait Caller: sealed::Caller {}
+pub trait Caller: sealed::SealedCaller {}
 
-impl<T: sealed::Caller> Caller for T {}
+impl<T: sealed::SealedCaller> Caller for T {}
 
 pub(crate) mod sealed {
     use super::{EventRecorder, Resource};
 
-    pub trait Caller {
+    pub trait SealedCaller {
         /// Whether a value that does not fit is lost: a job cannot wait and try again.
         const REAL_TIME: bool;
 
@@ -220,7 +220,7 @@ impl<'j> Job<'j> {
     }
 }
 
-impl sealed::Caller for Job<'_> {
+impl sealed::SealedCaller for Job<'_> {
     const REAL_TIME: bool = true;
 
     #[expect(private_interfaces, reason = "sealed: nobody else implements or calls it")]

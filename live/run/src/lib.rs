@@ -55,7 +55,7 @@ pub use guard::{CountingAllocator, heap_uses};
 pub use job::{Caller, Failure, Job};
 pub use panics::report_panics;
 pub use payload::Payload;
-pub use supervisor::{Config, Ending, Observer, RECORDING, run};
+pub use supervisor::{AppEnd, Config, RECORDING, RunObserver, run};
 
 pub use resource::Resource;
 /// Why a job could not lock.

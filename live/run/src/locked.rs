@@ -8,7 +8,7 @@ use std::mem::{align_of, size_of};
 use std::ptr::NonNull;
 
 use crate::Payload;
-use crate::job::sealed::Caller;
+use crate::job::sealed::SealedCaller;
 use crate::payload::Stamped;
 use crate::resource::Resource;
 
@@ -35,7 +35,7 @@ impl<'p, P: Payload> Locked<'p, P> {
     }
 
     /// Replaces the value; `false` if the caller did not get the lock.
-    pub(crate) fn put(&self, by: &mut impl Caller, value: &Stamped<P>) -> bool {
+    pub(crate) fn put(&self, by: &mut impl SealedCaller, value: &Stamped<P>) -> bool {
         let mut place = self.place;
         // SAFETY: inside the region (`over`), and the caller holds the resource: no other reference exists
         // meanwhile.
@@ -43,7 +43,7 @@ impl<'p, P: Payload> Locked<'p, P> {
     }
 
     /// Copies the value to `value`. Returns `false` before the first value, and if the caller did not get the lock.
-    pub(crate) fn get(&self, by: &mut impl Caller, value: &mut Stamped<P>) -> bool {
+    pub(crate) fn get(&self, by: &mut impl SealedCaller, value: &mut Stamped<P>) -> bool {
         let place = self.place;
         // SAFETY: as in `put`; all bytes are those of a value, or zero, which is a value too, for payloads are
         // plain data.

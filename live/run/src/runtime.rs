@@ -27,7 +27,7 @@ use crate::names::position;
 use crate::outside::Lookout;
 use crate::recording::Recording;
 use crate::safe_state::{Said, record};
-use crate::supervisor::{Config, Observer, facts};
+use crate::supervisor::{Config, RunObserver, facts};
 use crate::threads::{BestEffortTask, NativeTask, NativeThread, Probe, Spawner, ThreadHandles};
 
 /// Records that a ring holds: 64 KiB, as the planner counts it.
@@ -75,7 +75,7 @@ impl<'p> Runtime<'p> {
         task_codes: Vec<TaskCode<'p>>,
         mut dispatch: Dispatch,
         config: &Config,
-        observer: &mut dyn Observer,
+        observer: &mut dyn RunObserver,
         sink: W,
         lock: &str,
     ) -> Result<bool, Error> {
@@ -193,7 +193,7 @@ struct MainThread<'r, 'scope, 'env, 'p, W: RecordingSink> {
     spawner: Spawner<'scope, 'env, 'p>,
     maps: &'p Maps,
     config: &'r Config,
-    observer: &'r mut dyn Observer,
+    observer: &'r mut dyn RunObserver,
     recording: &'r mut Recording<'p, W>,
     /// The tasks of the executor, in its order.
     executed: &'r [usize],

@@ -137,7 +137,7 @@ pub(crate) enum StateView<'p, P: Payload> {
     Hybrid(hybrid::Reader<'p, Stamped<P>>),
     SlowChen(improved_chen::SlowReader<'p, Stamped<P>>),
     /// A reader of Hybrid or Improved Chen without a place; and its number of attempts.
-    Looking(hybrid::FastReader<'p, Stamped<P>>, u32),
+    Looking(hybrid::Observer<'p, Stamped<P>>, u32),
     /// The same for NBW.
     Nbw(nbw_temporal::Reader<'p, Stamped<P>>, u32),
     /// The end of a synchronous flow, shared with the job context.

@@ -38,7 +38,7 @@ pub struct Config {
 }
 
 /// Receives the progress of an application, to show it to a person. The runtime calls it on the main thread.
-pub trait Observer {
+pub trait RunObserver {
     /// Reports which guarantees are missing, before any thread is real-time.
     fn guarantees(&mut self, guarantees: &Guarantees);
     /// Reports that the runtime found and removed a segment of an application that had died.
@@ -60,7 +60,7 @@ pub trait Observer {
 
 /// How an application ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ending {
+pub struct AppEnd {
     /// Why.
     pub reason: Reason,
     /// Whether outputs are at rest, and every component finished without error or panic.
@@ -78,9 +78,9 @@ pub const RECORDING: &str = "run.taut";
 /// [`Error`] if the application does not reach release 0, or its recording cannot be written.
 pub fn run(
     config: &Config,
-    observer: &mut dyn Observer,
+    observer: &mut dyn RunObserver,
     setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
-) -> Result<Ending, Error> {
+) -> Result<AppEnd, Error> {
     let LoadedPlan { plan, text } = LoadedPlan::from_file(&config.lock)?;
     // Before any thread exists: every thread inherits the mask, and only the guardian takes these signals.
     signals::block(signals::termination())?;
@@ -112,12 +112,12 @@ pub fn run(
 /// The part of [`run`] that the guardian watches.
 fn booted(
     config: &Config,
-    observer: &mut dyn Observer,
+    observer: &mut dyn RunObserver,
     setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
     (plan, text): (&ValidPlan, &str),
     control: &Control,
     mut guarantees: Guarantees,
-) -> Result<Ending, Error> {
+) -> Result<AppEnd, Error> {
     let recording = config.out.as_ref().map(|out| out.join(RECORDING));
     let maps = Maps::take(plan)?;
     if let Err(error) = memory::lock_all() {
@@ -148,7 +148,7 @@ fn booted(
 
     let path = recording.as_deref().unwrap_or(Path::new(""));
     let context = Runtime { plan, guarantees: &guarantees, control, maps: &maps, recording: path };
-    let run = |observer: &mut dyn Observer| match &recording {
+    let run = |observer: &mut dyn RunObserver| match &recording {
         Some(path) => {
             let sink = create(path).map_err(|error| Error::Output(path.clone(), error))?;
             context.run(task_codes, dispatch, config, observer, sink, text)
@@ -165,7 +165,7 @@ fn booted(
     let orderly = orderly?;
     drop(wakeup);
     let reason = control.reason().unwrap_or(Reason::Asked);
-    Ok(Ending { reason, orderly, recording })
+    Ok(AppEnd { reason, orderly, recording })
 }
 
 /// Keeps the main thread, and the threads it starts, off the real-time cores. `Guarantees::find` has already

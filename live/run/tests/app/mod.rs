@@ -14,7 +14,8 @@ use taut_event::file::Run;
 use taut_event::{Kind, Record};
 use taut_plan::Plan;
 use taut_run::{
-    App, Component, Config, CountingAllocator, Ending, Error, Failure, Job, Observer, RECORDING, Reason, Task,
+    App, AppEnd, Component, Config, CountingAllocator, Error, Failure, Job, RECORDING, Reason, RunObserver,
+    Task,
 };
 use taut_time::Duration;
 
@@ -33,7 +34,7 @@ pub struct Observed {
     pub rested: Vec<String>,
 }
 
-impl Observer for Observed {
+impl RunObserver for Observed {
     fn guarantees(&mut self, guarantees: &Guarantees) {
         self.lost = guarantees.lost.iter().map(ToString::to_string).collect();
     }
@@ -58,7 +59,7 @@ impl Observer for Observed {
 }
 
 pub struct Outcome {
-    pub ending: Result<Ending, Error>,
+    pub ending: Result<AppEnd, Error>,
     pub reported: Observed,
     pub records: Vec<Record>,
 }

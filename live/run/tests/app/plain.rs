@@ -6,13 +6,13 @@
 use taut_boot::Guarantees;
 use taut_plan::{Input, Plan, digest};
 use taut_planner::Planned;
-use taut_run::{Observer, Reason};
+use taut_run::{Reason, RunObserver};
 use taut_time::Duration;
 
 /// An observer that reports failures only.
 pub struct Quiet;
 
-impl Observer for Quiet {
+impl RunObserver for Quiet {
     fn guarantees(&mut self, _: &Guarantees) {}
     fn removed_stale(&mut self, _: &str) {}
     fn started(&mut self, _: &Plan, _: Option<Duration>) {}
