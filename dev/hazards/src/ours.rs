@@ -6,7 +6,9 @@
 use std::time::Duration;
 
 use taut_event::{Kind, Record};
-use taut_exec::{Enforcement, Job, Level, LocalRule, Release, Resource, Setup, TaskSetup, Wanted};
+use taut_exec::{
+    CoreResource, Enforcement, Job, LocalRule, RecordingLevel, Release, Setup, TaskSetup, Wanted,
+};
 use taut_time::Instant;
 
 use crate::plain::{compute, within};
@@ -20,8 +22,8 @@ pub(crate) fn play(scenario: &Scenario, cycles: u64) -> Result<Vec<Record>, Stri
     let mut setup = Setup::new();
     let cpu = scenario.players.first().map_or(0, |participant| participant.cpu);
     let core = setup.core(cpu, LocalRule::Immediate);
-    let mut drain = setup.record(core, Level::All, RECORDS);
-    let resources: Vec<Resource<()>> =
+    let mut drain = setup.record(core, RecordingLevel::All, RECORDS);
+    let resources: Vec<CoreResource<()>> =
         scenario.plan.resources.iter().map(|_| setup.resource(core, ())).collect();
     for participant in &scenario.players {
         let period = taut_time::Duration::from_ns(participant.period_ns);
@@ -55,7 +57,7 @@ pub(crate) fn play(scenario: &Scenario, cycles: u64) -> Result<Vec<Record>, Stri
 }
 
 /// Executes the steps of a job, with nested sections.
-fn perform(steps: &[Step], job: &mut Job<'_>, resources: &[Resource<()>]) {
+fn perform(steps: &[Step], job: &mut Job<'_>, resources: &[CoreResource<()>]) {
     let mut at = 0;
     while let Some(step) = steps.get(at) {
         at += 1;

@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use taut_exec::{Job, LocalRule, Release, Resource, Setup, TaskId, TaskSetup, Wanted};
+use taut_exec::{CoreResource, Job, LocalRule, Release, Setup, TaskId, TaskSetup, Wanted};
 use taut_sys::usage::thread_usage;
 use taut_sys::{clock, machine, thread};
 use taut_time::Duration;
@@ -58,7 +58,7 @@ fn hand(name: &str, priority: u32) -> TaskSetup {
 
 const BATCH: u64 = 2_000;
 
-fn batch(job: &mut Job<'_>, resource: &Resource<u64>) -> f64 {
+fn batch(job: &mut Job<'_>, resource: &CoreResource<u64>) -> f64 {
     let begin = clock::monotonic_ns();
     for _ in 0..BATCH {
         job.lock(black_box(resource), |value, _| *value += 1).unwrap();

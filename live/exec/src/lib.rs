@@ -53,13 +53,13 @@ mod violation;
 
 pub use error::{Enforcement, LockError, SetupError, Wanted};
 pub use job::{Job, Killed, Work};
-pub use locks::global::Global;
+pub use locks::global::GlobalResource;
 pub use question::ChangeError;
-pub use ready::jobs::TaskOutcome;
-pub use ready::log::Level;
+pub use ready::jobs::ExecTaskOutcome;
+pub use ready::log::RecordingLevel;
 pub use ready::state::BACKLOG_MAX;
-pub use resource::Resource;
-pub use run::exec::{Exec, Outcome, Reason};
+pub use resource::CoreResource;
+pub use run::exec::{Exec, ExecOutcome, StopReason};
 pub use server::{ServerId, ServerSetup};
 pub use setup::Setup;
 pub use setup::between::Between;
@@ -68,4 +68,4 @@ pub use taut_policy::Attribute;
 pub use taut_policy::{GlobalRule, LocalRule, ServerPolicy};
 /// What happens to a job that uses up its budget, or is late.
 pub use taut_policy::{Overrun, Remedy, Trouble};
-pub use violation::{Found, Handler, Outside, Violation, Who};
+pub use violation::{Handler, Outside, Violation, ViolationKind, Who};

@@ -13,7 +13,7 @@ use crate::key::key;
 /// A value that several tasks of one core use, one at a time: see [`Job::lock`](crate::Job::lock).
 ///
 /// This is a handle; clones refer to the same resource.
-pub struct Resource<T> {
+pub struct CoreResource<T> {
     pub(crate) cell: Arc<Cell<T>>,
     pub(crate) brand: u64,
     /// Its position on its core, as the rule takes it.
@@ -66,7 +66,7 @@ impl<T> Cell<T> {
     }
 }
 
-impl<T: Send> Resource<T> {
+impl<T: Send> CoreResource<T> {
     pub(crate) fn new(brand: u64, index: u32, value: T) -> Self {
         let cell = Arc::new(Cell::new(value));
         Self { cell, brand, uncontended: Uncontended::new(index), key: key(brand, index) }
@@ -79,22 +79,22 @@ impl<T: Send> Resource<T> {
     }
 }
 
-impl<T> Resource<T> {
+impl<T> CoreResource<T> {
     /// Its position on its core, as in records and errors.
     pub fn index(&self) -> u32 {
         self.uncontended.resource()
     }
 }
 
-impl<T> Clone for Resource<T> {
+impl<T> Clone for CoreResource<T> {
     fn clone(&self) -> Self {
         let Self { cell, brand, uncontended, key } = self;
         Self { cell: Arc::clone(cell), brand: *brand, uncontended: *uncontended, key: *key }
     }
 }
 
-impl<T> fmt::Debug for Resource<T> {
+impl<T> fmt::Debug for CoreResource<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Resource").field("index", &self.uncontended.resource()).finish_non_exhaustive()
+        f.debug_struct("CoreResource").field("index", &self.uncontended.resource()).finish_non_exhaustive()
     }
 }

@@ -4,7 +4,7 @@
 use taut_policy::Overrun;
 use taut_time::Duration;
 
-use crate::resource::Resource;
+use crate::resource::CoreResource;
 use crate::server::ServerId;
 
 /// When jobs of a task are released.
@@ -129,7 +129,7 @@ impl TaskSetup {
 
     /// A resource that its jobs may lock.
     #[must_use]
-    pub fn uses<T>(mut self, resource: &Resource<T>) -> Self {
+    pub fn uses<T>(mut self, resource: &CoreResource<T>) -> Self {
         self.uses.push((resource.brand, resource.index()));
         self
     }
@@ -183,7 +183,7 @@ pub struct TaskId {
 }
 
 impl TaskId {
-    /// Its position among all tasks of the set-up, as in [`Outcome::tasks`](crate::Outcome::tasks).
+    /// Its position among all tasks of the set-up, as in [`ExecOutcome::tasks`](crate::ExecOutcome::tasks).
     pub fn index(self) -> usize {
         self.index
     }

@@ -80,7 +80,7 @@ impl fmt::Display for Outside {
 
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum ViolationKind {
     /// Another thread of the core is inside its state: one of them slept, or was moved to another CPU, there.
     Inside(WrongProcessor),
     /// The rule runs another job: that job slept in the kernel, or its thread's priority was changed.
@@ -111,7 +111,7 @@ pub struct Violation<'v> {
     /// The task that the rule runs, as far as is known.
     pub chosen: Option<&'v str>,
     /// The violation.
-    pub found: Found,
+    pub found: ViolationKind,
     /// What someone outside the executor had done to a thread of the core: then that is the cause, and no job is to
     /// blame.
     pub outside: Option<Outside>,
@@ -139,23 +139,23 @@ impl fmt::Display for Violation<'_> {
         }
         write!(f, "core {cpu}, `{who}`: ")?;
         match found {
-            Found::Inside(WrongProcessor::SectionOpen) => {
+            ViolationKind::Inside(WrongProcessor::SectionOpen) => {
                 write!(f, "another thread is inside the core's state")?
             }
-            Found::Inside(WrongProcessor::Dispatcher) => {
+            ViolationKind::Inside(WrongProcessor::Dispatcher) => {
                 write!(f, "the dispatcher is inside the core's state, so it runs on another CPU")?
             }
-            Found::NotChosen => match chosen {
+            ViolationKind::NotChosen => match chosen {
                 Some(chosen) => write!(f, "it runs in place of `{chosen}`, which blocked in the kernel")?,
                 None => write!(f, "it runs although no job should")?,
             },
-            Found::OnCpu(at) => write!(f, "it runs on CPU {at}")?,
-            Found::Broken { resource } => {
+            ViolationKind::OnCpu(at) => write!(f, "it runs on CPU {at}")?,
+            ViolationKind::Broken { resource } => {
                 write!(f, "another job holds resource {resource}, against the rule")?;
             }
-            Found::Refused(misuse) => write!(f, "the rule refused the call: {misuse}")?,
-            Found::System(error) => write!(f, "cannot change the priority of a thread: {error}")?,
-            Found::Panic => write!(f, "a panic inside the core's state")?,
+            ViolationKind::Refused(misuse) => write!(f, "the rule refused the call: {misuse}")?,
+            ViolationKind::System(error) => write!(f, "cannot change the priority of a thread: {error}")?,
+            ViolationKind::Panic => write!(f, "a panic inside the core's state")?,
         }
         f.write_str("; locks may no longer exclude, so the process ends\n")?;
         f.write_str(

@@ -12,8 +12,8 @@ use std::time::{Duration as Time, Instant};
 
 use taut_event::{Kind, Record};
 use taut_exec::{
-    Attribute, ChangeError, Enforcement, Exec, GlobalRule, Job, Level, LocalRule, Release, Resource,
-    ServerPolicy, ServerSetup, Setup, SetupError, TaskId, TaskSetup, Wanted, Work,
+    Attribute, ChangeError, CoreResource, Enforcement, Exec, GlobalRule, Job, LocalRule, RecordingLevel,
+    Release, ServerPolicy, ServerSetup, Setup, SetupError, TaskId, TaskSetup, Wanted, Work,
 };
 use taut_model::{ArrivalPattern, Body, Request, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::Rules;
@@ -271,8 +271,8 @@ fn changes(rule: LocalRule, wanted: Wanted, seed: u64) -> (Vec<Record>, TaskSet,
     let mut random = Random(seed);
     let mut setup = Setup::new();
     let core = setup.core(cpu(), rule);
-    let resources: Vec<Resource<u64>> = (0..RESOURCES).map(|_| setup.resource(core, 0)).collect();
-    let mut drain = setup.record(core, Level::All, 1 << 16);
+    let resources: Vec<CoreResource<u64>> = (0..RESOURCES).map(|_| setup.resource(core, 0)).collect();
+    let mut drain = setup.record(core, RecordingLevel::All, 1 << 16);
     let torn = AtomicU64::new(0);
     let (mut ids, mut tasks) = (Vec::new(), Vec::new());
     for at in 0..TASKS {
@@ -407,7 +407,7 @@ fn a_pause_drops_releases_and_keeps_the_phase() {
         let mut notifier = events.notifier();
         let mut setup = Setup::new();
         let core = setup.core(cpu(), LocalRule::Immediate);
-        let mut drain = setup.record(core, Level::Jobs, 1 << 14);
+        let mut drain = setup.record(core, RecordingLevel::Jobs, 1 << 14);
         let periodic = [0, 1].map(|at: usize| {
             let arrivals = &arrivals[at];
             setup.task(core, TaskSetup::new("periodic", every(1_000)), move |job: &mut Job<'_>| {

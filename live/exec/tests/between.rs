@@ -18,7 +18,8 @@ use std::time::{Duration as Time, Instant};
 
 use process::{Mapping, Process, orders};
 use taut_exec::{
-    Between, Global, GlobalRule, Job, LocalRule, LockError, Release, Setup, SetupError, TaskSetup, Wanted,
+    Between, GlobalResource, GlobalRule, Job, LocalRule, LockError, Release, Setup, SetupError, TaskSetup,
+    Wanted,
 };
 use taut_lock::life::{Alive, Lives};
 use taut_lock::{LockLayoutError, life, queued, shared_bytes};
@@ -56,7 +57,7 @@ fn attach(
     mapping: &Mapping,
     slots: Range<u32>,
     (lives, alive): (Lives<'static>, &'static Alive),
-) -> Result<Global<'static, Value>, LockLayoutError> {
+) -> Result<GlobalResource<'static, Value>, LockLayoutError> {
     let between = Between { parties: PARTIES, slots, priority_elsewhere: 4, lives, alive };
     // SAFETY: zeros, or what the tests' processes left there, and used only as this.
     unsafe { setup.global_between(protocol, mapping.part(0, LOCK), between) }
@@ -78,7 +79,7 @@ fn enforcement(last: bool) -> (Wanted, u16) {
 
 /// A job that increments the value word by word, with a pause of `ns` in the middle, and repairs a half changed
 /// value.
-fn counts(job: &mut Job<'_>, global: &Global<'_, Value>, mapping: &Mapping, ns: u64) {
+fn counts(job: &mut Job<'_>, global: &GlobalResource<'_, Value>, mapping: &Mapping, ns: u64) {
     let section = |value: &mut Value, torn: Option<u32>, _: &mut Job<'_>| {
         assert!(torn.is_some() || value.iter().all(|word| *word == value[0]), "torn, and nobody was told");
         let next = value[0] + 1;
@@ -317,7 +318,7 @@ fn a_panic_leaves_the_value_to_be_repaired() {
     for (_, protocol) in PROTOCOLS {
         let mapping = mapping();
         let own = (lives(mapping, 0), claimed(lives(mapping, 0), 0));
-        let run = |work: &(dyn Fn(&mut Job<'_>, &Global<'static, Value>) + Sync)| {
+        let run = |work: &(dyn Fn(&mut Job<'_>, &GlobalResource<'static, Value>) + Sync)| {
             let done = &AtomicBool::new(false);
             let mut setup = Setup::new();
             let global = attach(&mut setup, protocol, mapping, 1..2, own).unwrap();

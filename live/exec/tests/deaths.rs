@@ -22,7 +22,8 @@ use std::time::{Duration as Time, Instant};
 use process::{Mapping, Process, orders};
 use taut_atomic::steps::{count, strike_at};
 use taut_exec::{
-    Between, Exec, Global, GlobalRule, Job, LocalRule, LockError, Release, Setup, TaskId, TaskSetup, Wanted,
+    Between, Exec, GlobalResource, GlobalRule, Job, LocalRule, LockError, Release, Setup, TaskId, TaskSetup,
+    Wanted,
 };
 use taut_lock::life::{Alive, Lives};
 use taut_lock::{life, shared_bytes};
@@ -100,7 +101,7 @@ fn process() {
     let alive = Box::leak(Box::new(Alive::claim(lives(mapping), 0).unwrap()));
     let mut setup = Setup::new();
     // SAFETY: zeros, or what earlier processes left there, and used only as this.
-    let global: Global<'_, Value> = unsafe {
+    let global: GlobalResource<'_, Value> = unsafe {
         setup.global_between(protocol(name), mapping.part(0, LOCK), between(mapping, 0..1, alive)).unwrap()
     };
     let cpu = *taut_sys::thread::affinity().unwrap().last().unwrap();
@@ -157,7 +158,7 @@ struct Script {
 type Found = Result<bool, LockError>;
 
 impl Script {
-    fn play(&self, job: &mut Job<'_>, global: &Global<'_, Value>) {
+    fn play(&self, job: &mut Job<'_>, global: &GlobalResource<'_, Value>) {
         let section = |value: &mut Value| {
             let whole = *value == marked(value[0]);
             self.has.store(true, SeqCst);
@@ -279,7 +280,7 @@ fn scene(name: &'static str, story: impl FnOnce(&mut Scene<'_>)) {
     let alive = Box::leak(Box::new(Alive::claim(lives(mapping), 1).unwrap()));
     let mut setup = Setup::new();
     // SAFETY: zeros, and used as this alone.
-    let global: Global<'_, Value> = unsafe {
+    let global: GlobalResource<'_, Value> = unsafe {
         setup.global_between(protocol(name), mapping.part(0, LOCK), between(mapping, 1..3, alive)).unwrap()
     };
     let scripts = [Script::default(), Script::default()];

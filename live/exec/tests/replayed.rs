@@ -13,8 +13,8 @@ use std::time::Duration as Time;
 
 use taut_event::{Kind, Record};
 use taut_exec::{
-    Enforcement, Global, GlobalRule, Job, Level, LocalRule, Overrun, Release, Resource, Setup, TaskId,
-    TaskSetup, Wanted,
+    CoreResource, Enforcement, GlobalResource, GlobalRule, Job, LocalRule, Overrun, RecordingLevel, Release,
+    Setup, TaskId, TaskSetup, Wanted,
 };
 use taut_lock::{Line, Memory};
 use taut_model::{ArrivalPattern, Body, Request, SchedulingPolicy, SetTask, TaskSet};
@@ -180,7 +180,7 @@ fn busy(ns: u64) {
     }
 }
 
-fn inside(section: &Section, all: &[Resource<u64>], job: &mut Job<'_>) {
+fn inside(section: &Section, all: &[CoreResource<u64>], job: &mut Job<'_>) {
     busy(section.before_ns);
     // A job that was asked to end goes on without the section.
     let _ = job.lock(&all[section.resource], |value, job| {
@@ -201,10 +201,10 @@ fn record(drawn: &Drawn, wanted: Wanted, time: Time) -> (Vec<Record>, Enforcemen
     for (core, rule) in rules.iter().enumerate() {
         let id = setup.core(cpus[core], *rule);
         locks.push((0..RESOURCES).map(|_| setup.resource(id, 0_u64)).collect::<Vec<_>>());
-        drains.push(setup.record(id, Level::All, 1 << 16));
+        drains.push(setup.record(id, RecordingLevel::All, 1 << 16));
         cores.push(id);
     }
-    let globals: Vec<Global<'_, u64>> = protocols
+    let globals: Vec<GlobalResource<'_, u64>> = protocols
         .iter()
         .zip(&mut lines)
         .map(|(protocol, lines)| setup.global(*protocol, Memory::new(lines), PARTIES, 0).unwrap())

@@ -11,7 +11,7 @@ mod given;
 use std::cell::Cell;
 use std::rc::Rc;
 
-use taut_exec::{Between, Exec, Global, Job, Resource, Setup, Violation, Work};
+use taut_exec::{Between, CoreResource, Exec, GlobalResource, Job, Setup, Violation, Work};
 
 #[test]
 fn shared_types_are_send_and_sync() {
@@ -20,12 +20,12 @@ fn shared_types_are_send_and_sync() {
         Exec<'static>: both,
         Job<'static>: neither,
         Between<'static>: both,
-        Resource<u64>: both,
-        Resource<Cell<u64>>: both,
-        Resource<Rc<u64>>: neither,
-        Global<'static, u64>: both,
-        Global<'static, Cell<u64>>: both,
-        Global<'static, Rc<u64>>: neither,
+        CoreResource<u64>: both,
+        CoreResource<Cell<u64>>: both,
+        CoreResource<Rc<u64>>: neither,
+        GlobalResource<'static, u64>: both,
+        GlobalResource<'static, Cell<u64>>: both,
+        GlobalResource<'static, Rc<u64>>: neither,
         Violation<'static>: both,
         dyn Work: send,
     }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use taut_exec::{CoreId, GlobalRule, Level, Release, ServerId, ServerSetup, Setup, TaskSetup};
+use taut_exec::{CoreId, GlobalRule, RecordingLevel, Release, ServerId, ServerSetup, Setup, TaskSetup};
 use taut_lock::Listener;
 use taut_plan::{
     Arrival, ChannelPlan, ClassPlan, Flow, LockingProtocol, Overrun, Plan, ServerPlan, TaskPlan,
@@ -60,7 +60,7 @@ impl Dispatch {
                 core.dispatched.as_ref()?;
                 let id = setup.core(core.cpu, plan.local_rule(core));
                 let number = u16::try_from(at).unwrap_or(u16::MAX);
-                drains.push(setup.record_as(id, number, Level::All, RING_RECORDS));
+                drains.push(setup.record_as(id, number, RecordingLevel::All, RING_RECORDS));
                 Some(id)
             })
             .collect();

@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::fmt;
 
-use taut_exec::{Global, LockError, SetupError, TaskId, TaskSetup};
+use taut_exec::{GlobalResource, LockError, SetupError, TaskId, TaskSetup};
 use taut_sys::interrupt::ThreadSlot;
 
 /// A handle of a resource of the manifest: see [`crate::Create::resource`]. Clones are handles of the same
@@ -21,9 +21,9 @@ pub struct Resource<T> {
 
 enum Kind<T> {
     /// For tasks of one core.
-    Local(taut_exec::Resource<T>),
+    Local(taut_exec::CoreResource<T>),
     /// For tasks of several cores.
-    Global(Global<'static, T>),
+    Global(GlobalResource<'static, T>),
 }
 
 impl<T> Clone for Resource<T> {
@@ -47,12 +47,12 @@ impl<T> fmt::Debug for Resource<T> {
 
 impl<T> Resource<T> {
     /// A resource for tasks of one core.
-    pub(crate) fn local(local: taut_exec::Resource<T>, number: u16) -> Self {
+    pub(crate) fn local(local: taut_exec::CoreResource<T>, number: u16) -> Self {
         Self { kind: Kind::Local(local), number }
     }
 
     /// A resource for tasks of several cores.
-    pub(crate) fn global(global: Global<'static, T>, number: u16) -> Self {
+    pub(crate) fn global(global: GlobalResource<'static, T>, number: u16) -> Self {
         Self { kind: Kind::Global(global), number }
     }
 }

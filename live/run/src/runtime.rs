@@ -356,7 +356,7 @@ impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
     fn stops(&self, now_ns: u64, end_ns: Option<u64>, executor: Option<&Exec<'_>>) -> bool {
         let control = self.spawner.control;
         let stopped = executor.and_then(|executor| executor.wait(Some(std::time::Duration::ZERO)));
-        if let Some(taut_exec::Reason::Overrun(task)) = stopped {
+        if let Some(taut_exec::StopReason::Overrun(task)) = stopped {
             control.overran(position(self.executed[task]));
             return true;
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as Time;
 
-use taut_exec::{Job, Level, LocalRule, Release, Setup, TaskSetup, Wanted};
+use taut_exec::{Job, LocalRule, RecordingLevel, Release, Setup, TaskSetup, Wanted};
 use taut_gauge::{Samples, releases, releases_beside_calls, switches};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
@@ -87,7 +87,7 @@ fn sections(cpu: u16) -> Result<(Samples, Samples), String> {
     let mut setup = Setup::new();
     let core = setup.core(cpu, LocalRule::Srp);
     let resource = setup.resource(core, ());
-    let _drain = setup.record(core, Level::All, 1 << 16);
+    let _drain = setup.record(core, RecordingLevel::All, 1 << 16);
     let period = Release::Periodic { period: Duration::from_ms(2), offset: Duration::ZERO };
     let (own, kept) = (resource.clone(), Arc::clone(&samples));
     setup.task(core, TaskSetup::new("sections", period).uses(&resource), move |job: &mut Job<'_>| {
@@ -119,7 +119,7 @@ fn interrupts(cpu: u16, by: Interrupt) -> Result<Samples, String> {
     let samples = Arc::new(Mutex::new(Vec::with_capacity(MANY)));
     let mut setup = Setup::new();
     let core = setup.core(cpu, LocalRule::Immediate);
-    let _drain = setup.record(core, Level::All, 1 << 16);
+    let _drain = setup.record(core, RecordingLevel::All, 1 << 16);
     let kept = Arc::clone(&samples);
     let long = Release::Periodic { period: LONG, offset: Duration::ZERO };
     setup.task(core, TaskSetup::new("long", long).priority(2), move |_: &mut Job<'_>| {

@@ -9,7 +9,8 @@ use std::time::Duration as Time;
 
 use taut_event::{Kind, Record};
 use taut_exec::{
-    CoreId, Enforcement, Global, Job, Level, Outcome, Release, Resource, Setup, TaskSetup, Wanted,
+    CoreId, CoreResource, Enforcement, ExecOutcome, GlobalResource, Job, RecordingLevel, Release, Setup,
+    TaskSetup, Wanted,
 };
 use taut_lock::{Line, Memory};
 use taut_model::{Body, Segment, TaskSet};
@@ -88,8 +89,8 @@ impl Inside {
 /// How a job locks a resource.
 #[derive(Clone)]
 enum Guard<'m> {
-    Local(Resource<()>),
-    Global(Global<'m, ()>),
+    Local(CoreResource<()>),
+    Global(GlobalResource<'m, ()>),
     Nothing,
 }
 
@@ -211,7 +212,8 @@ pub(crate) fn run(
         let cpu = *cpus.get(core).ok_or("fewer processors than cores")?;
         cores.push(setup.core(cpu, *rule_));
     }
-    let mut drains: Vec<_> = cores.iter().map(|core| setup.record(*core, Level::All, RECORDS)).collect();
+    let mut drains: Vec<_> =
+        cores.iter().map(|core| setup.record(*core, RecordingLevel::All, RECORDS)).collect();
     let counted = Counted {
         inside: Arc::new((0..count).map(|_| Inside::default()).collect()),
         seen: cores.iter().map(|_| Arc::new(Seen::new())).collect(),
@@ -262,7 +264,7 @@ struct Counted {
 }
 
 impl Counted {
-    fn ran(&self, records: Vec<Record>, outcome: &Outcome) -> Ran {
+    fn ran(&self, records: Vec<Record>, outcome: &ExecOutcome) -> Ran {
         Ran {
             records,
             enforcement: outcome.enforcement,

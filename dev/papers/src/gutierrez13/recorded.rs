@@ -8,7 +8,7 @@ use std::time::Duration as Time;
 
 use taut_event::file::Run;
 use taut_event::{Kind, Record};
-use taut_exec::{Job, Level, LocalRule, Release, Resource, Setup, TaskSetup, Wanted};
+use taut_exec::{CoreResource, Job, LocalRule, RecordingLevel, Release, Setup, TaskSetup, Wanted};
 use taut_manifest::SourceText;
 use taut_plan::{Input, Plan, digest};
 use taut_planner::Planned;
@@ -114,7 +114,7 @@ fn compute(count: u64) {
 fn run(cpu: u16, rule: LocalRule) -> Result<Recorded, String> {
     let mut setup = Setup::new();
     let core = setup.core(cpu, rule);
-    let resource: Resource<()> = setup.resource(core, ());
+    let resource: CoreResource<()> = setup.resource(core, ());
     for (name, ([release, deadline], [before, inside, behind])) in NAMES.iter().zip(TASKS) {
         let each = Release::Periodic { period: Duration::from_ms(1_000), offset: units(release) };
         let mut task = TaskSetup::new(name, each).deadline(units(deadline));
@@ -130,7 +130,7 @@ fn run(cpu: u16, rule: LocalRule) -> Result<Recorded, String> {
             compute(behind);
         });
     }
-    let mut drain = setup.record(core, Level::All, 1_024);
+    let mut drain = setup.record(core, RecordingLevel::All, 1_024);
     let ran = setup.run(Wanted::Strict, |exec| {
         exec.wait(Some(Time::from_nanos(units(2 * UNITS as u64).as_ns())));
         exec.origin()

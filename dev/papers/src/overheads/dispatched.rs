@@ -7,7 +7,7 @@ use std::time::Duration as Time;
 
 use taut_atomic::{LINE_BYTES, Line, Memory};
 use taut_exec::{
-    CoreId, Global, GlobalRule, Job, LocalRule, Release, Resource, Setup, TaskSetup, Wanted, Work,
+    CoreId, CoreResource, GlobalResource, GlobalRule, Job, LocalRule, Release, Setup, TaskSetup, Wanted, Work,
 };
 use taut_lock::{EventCount, queued, spin};
 use taut_time::Duration;
@@ -20,8 +20,8 @@ use super::task_code::{Locks, TaskCode, Value};
 /// An object's lock.
 #[derive(Clone)]
 enum Handle<'m> {
-    Local(Resource<Value>),
-    Global(Global<'m, Value>),
+    Local(CoreResource<Value>),
+    Global(GlobalResource<'m, Value>),
 }
 
 /// The locks of a job.

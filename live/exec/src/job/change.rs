@@ -7,7 +7,7 @@ use taut_policy::Attribute;
 
 use crate::job::Job;
 use crate::question::{Answer, ChangeError, Question, read};
-use crate::resource::Resource;
+use crate::resource::CoreResource;
 use crate::task::TaskId;
 
 impl Job<'_> {
@@ -38,7 +38,7 @@ impl Job<'_> {
     ///
     /// # Errors
     /// [`ChangeError::Foreign`].
-    pub fn ceiling<T>(&mut self, resource: &Resource<T>) -> Result<Attribute, ChangeError> {
+    pub fn ceiling<T>(&mut self, resource: &CoreResource<T>) -> Result<Attribute, ChangeError> {
         let resource = self.shared.resource_here(resource)?;
         read(self.ask(Question::Ceiling(resource)))
     }
@@ -47,7 +47,7 @@ impl Job<'_> {
     ///
     /// # Errors
     /// [`ChangeError`].
-    pub fn set_ceiling<T>(&mut self, resource: &Resource<T>, to: Attribute) -> Result<(), ChangeError> {
+    pub fn set_ceiling<T>(&mut self, resource: &CoreResource<T>, to: Attribute) -> Result<(), ChangeError> {
         let resource = self.shared.resource_here(resource)?;
         self.ask(Question::SetCeiling(resource, to)).map(drop)
     }

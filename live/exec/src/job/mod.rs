@@ -17,7 +17,7 @@ use crate::error::LockError;
 use crate::key;
 use crate::ready::jobs::Arrived;
 use crate::ready::state::State;
-use crate::resource::{Poison, Resource};
+use crate::resource::{CoreResource, Poison};
 use crate::shared::Shared;
 use crate::task::TaskId;
 
@@ -40,8 +40,8 @@ pub trait Work: Send {
     ///
     /// *Real-time*: must be bounded, and must neither block nor lock. The caller is inside the core's state, which a
     /// panic would leave half changed. So a panic here ends the process: the handler of
-    /// [`Setup::on_violation`](crate::Setup::on_violation) gets a [`Found::Panic`](crate::Found::Panic), and nothing
-    /// can catch the panic.
+    /// [`Setup::on_violation`](crate::Setup::on_violation) gets a
+    /// [`ViolationKind::Panic`](crate::ViolationKind::Panic), and nothing can catch the panic.
     fn poll(&mut self, now_ns: u64) -> Option<u64> {
         let _ = now_ns;
         None
@@ -157,7 +157,7 @@ impl<'j> Job<'j> {
     #[inline]
     pub fn lock<T: Send, R>(
         &mut self,
-        resource: &Resource<T>,
+        resource: &CoreResource<T>,
         section: impl FnOnce(&mut T, &mut Self) -> R,
     ) -> Result<R, LockError> {
         let held = self.take(resource)?;
@@ -179,7 +179,7 @@ impl<'j> Job<'j> {
     /// As [`Job::lock`], but for [`LockError::Poisoned`].
     pub fn recover<T: Send, R>(
         &mut self,
-        resource: &Resource<T>,
+        resource: &CoreResource<T>,
         section: impl FnOnce(&mut T, Option<u32>, &mut Self) -> R,
     ) -> Result<R, LockError> {
         let held = self.take(resource)?;
@@ -193,7 +193,7 @@ impl<'j> Job<'j> {
 
     /// Takes a resource.
     #[inline(always)]
-    fn take<'h, T>(&'h mut self, resource: &'h Resource<T>) -> Result<Held<'h, 'j>, LockError> {
+    fn take<'h, T>(&'h mut self, resource: &'h CoreResource<T>) -> Result<Held<'h, 'j>, LockError> {
         if !key::fits(resource.key, self.lacks) {
             self.look_up(resource.brand, resource.uncontended)?;
         }
@@ -310,7 +310,11 @@ struct Held<'h, 'j> {
 impl<'j> Held<'_, 'j> {
     /// Runs `section` with the value of `resource`, which `self` holds, and then releases the resource.
     #[inline(always)]
-    fn run<T: Send, R>(self, resource: &Resource<T>, section: impl FnOnce(&mut T, &mut Job<'j>) -> R) -> R {
+    fn run<T: Send, R>(
+        self,
+        resource: &CoreResource<T>,
+        section: impl FnOnce(&mut T, &mut Job<'j>) -> R,
+    ) -> R {
         // SAFETY:
         // - we hold it: the rule of its core (brand) has granted it to this job, and grants it to no other until
         //   `self` is dropped, which is after the last use of the reference;

@@ -106,32 +106,35 @@ pub(crate) enum Value<'m, T> {
     },
 }
 
-// SAFETY: only the job that holds the lock touches the value, as in `Resource` and in `SharedValue`. A party is touched
-// only through the unsafe functions of `PartyCell`, whose callers are one job at a time.
+// SAFETY: only the job that holds the lock touches the value, as in `CoreResource` and in `SharedValue`. A party is
+// touched only through the unsafe functions of `PartyCell`, whose callers are one job at a time.
 unsafe impl<T: Send> Sync for Inner<'_, T> {}
 // SAFETY: nothing in it is bound to a thread.
 unsafe impl<T: Send> Send for Inner<'_, T> {}
 
 /// A value that tasks of several cores use, one at a time: see [`Job::lock_global`](crate::Job::lock_global). This is
 /// a handle; clones refer to the same resource.
-pub struct Global<'m, T> {
+pub struct GlobalResource<'m, T> {
     pub(crate) inner: Arc<Inner<'m, T>>,
 }
 
-impl<T> Clone for Global<'_, T> {
+impl<T> Clone for GlobalResource<'_, T> {
     fn clone(&self) -> Self {
         Self { inner: Arc::clone(&self.inner) }
     }
 }
 
-impl<T> fmt::Debug for Global<'_, T> {
+impl<T> fmt::Debug for GlobalResource<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Inner { protocol, number, .. } = &*self.inner;
-        f.debug_struct("Global").field("protocol", protocol).field("number", number).finish_non_exhaustive()
+        f.debug_struct("GlobalResource")
+            .field("protocol", protocol)
+            .field("number", number)
+            .finish_non_exhaustive()
     }
 }
 
-impl<'m, T: Send> Global<'m, T> {
+impl<'m, T: Send> GlobalResource<'m, T> {
     pub(crate) fn new(
         protocol: GlobalRule,
         memory: Memory<'m>,

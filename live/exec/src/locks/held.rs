@@ -8,7 +8,7 @@ use taut_lock::AcquiredState;
 use crate::error::LockError;
 use crate::job::Job;
 use crate::locks::across::Request;
-use crate::locks::global::{Global, Inner, Parties};
+use crate::locks::global::{GlobalResource, Inner, Parties};
 use crate::shared::Shared;
 
 impl Job<'_> {
@@ -24,7 +24,7 @@ impl Job<'_> {
     /// [`Job::recover_global`].
     pub fn lock_global<T: Send, R>(
         &mut self,
-        global: &Global<'_, T>,
+        global: &GlobalResource<'_, T>,
         section: impl FnOnce(&mut T, &mut Self) -> R,
     ) -> Result<R, LockError> {
         let held = self.hold(&global.inner)?;
@@ -47,7 +47,7 @@ impl Job<'_> {
     /// As [`Job::lock_global`], but for [`LockError::Poisoned`].
     pub fn recover_global<T: Send, R>(
         &mut self,
-        global: &Global<'_, T>,
+        global: &GlobalResource<'_, T>,
         section: impl FnOnce(&mut T, Option<u32>, &mut Self) -> R,
     ) -> Result<R, LockError> {
         let held = self.hold(&global.inner)?;

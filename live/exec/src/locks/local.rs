@@ -13,7 +13,7 @@ use crate::job::Job;
 use crate::ready::settle::Caller;
 use crate::resource::Poison;
 use crate::shared::{Inside, Refused, Shared};
-use crate::violation::Found;
+use crate::violation::ViolationKind;
 
 impl Shared {
     /// Takes a local resource for the running job. Wait-free: 5 loads and 2 stores of the core's words, plus the
@@ -113,7 +113,7 @@ impl Shared {
                 let chosen = self.or_abort(task, state.decide(|| now_ns));
                 self.switch(inside, chosen, Caller::Waiting(me), me);
             }
-            Ok(LocalAnswer::Broken) => self.found(task, Found::Broken { resource }),
+            Ok(LocalAnswer::Broken) => self.found(task, ViolationKind::Broken { resource }),
             Err(Misuse::Again) => {
                 inside.leave();
                 return Err(LockError::Held { resource });
@@ -122,7 +122,7 @@ impl Shared {
                 inside.leave();
                 return Err(LockError::Nested);
             }
-            Err(misuse) => self.found(task, Found::Refused(misuse)),
+            Err(misuse) => self.found(task, ViolationKind::Refused(misuse)),
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Shared {
         match inside.state().rule.local_mut().unlock_fast(resource.resource() as usize) {
             Ok(true) => inside.leave_fast(),
             Ok(false) => self.decided(inside, job.worker),
-            Err(misuse) => self.found(job.task, Found::Refused(misuse)),
+            Err(misuse) => self.found(job.task, ViolationKind::Refused(misuse)),
         }
     }
 

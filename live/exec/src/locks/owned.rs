@@ -6,10 +6,10 @@
 use taut_lock::{LockLayoutError, PARTIES_LIMIT, queued, spin};
 use taut_policy::GlobalRule;
 
-use crate::locks::global::Global;
+use crate::locks::global::GlobalResource;
 use crate::locks::lines::Lines;
 
-impl<T: Send> Global<'static, T> {
+impl<T: Send> GlobalResource<'static, T> {
     pub(crate) fn owned(
         protocol: GlobalRule,
         parties: u32,
@@ -21,7 +21,7 @@ impl<T: Send> Global<'static, T> {
             GlobalRule::Msrp => spin::bytes(most),
             GlobalRule::Mpcp | GlobalRule::FmlpLong => queued::bytes(most),
         });
-        // SAFETY: taken once, for the parties of a `Global` that also gets the lines, and drops them after the
+        // SAFETY: taken once, for the parties of a `GlobalResource` that also gets the lines, and drops them after the
         // parties.
         let memory = unsafe { lines.memory() };
         Self::new(protocol, memory, parties, number, value, Some(lines))

@@ -109,7 +109,7 @@ impl Backlog {
 
 /// The outcome of a task's jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TaskOutcome {
+pub struct ExecTaskOutcome {
     /// Jobs that were released, including those that wait behind others.
     pub released: u64,
     /// Jobs that are complete, including killed ones.
@@ -138,7 +138,7 @@ pub struct TaskOutcome {
     pub preempted: u64,
 }
 
-impl TaskOutcome {
+impl ExecTaskOutcome {
     pub(crate) fn count(&mut self, switches: Switches) {
         self.blocked += switches.blocked;
         self.preempted += switches.preempted;
@@ -194,7 +194,7 @@ pub(crate) struct Task {
     pub(crate) across: bool,
     /// The resource that its job is suspended for, and the rank that the job gets with it.
     pub(crate) away: (u32, u64),
-    pub(crate) outcome: TaskOutcome,
+    pub(crate) outcome: ExecTaskOutcome,
     /// Whether the task is plain: of the plain tasks of a level, at most one has a job that has begun (D1 of
     /// [`crate::ready::depth`]).
     pub(crate) plain: bool,
@@ -203,7 +203,7 @@ pub(crate) struct Task {
 impl Task {
     pub(crate) fn new(setup: &TaskSetup, rule: LocalRule) -> Self {
         let (next, active, worker, job) = (0, false, NONE, Arrived::default());
-        let (wants, killed, outcome) = (NONE, false, TaskOutcome::default());
+        let (wants, killed, outcome) = (NONE, false, ExecTaskOutcome::default());
         let budget = setup.budget.unwrap_or(Duration::MAX);
         let mut admission = Admission::default();
         admission.asked = setup.admitted;

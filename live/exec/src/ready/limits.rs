@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
     use crate::ready::jobs::Task;
-    use crate::ready::log::{Level, Log};
+    use crate::ready::log::{Log, RecordingLevel};
     use crate::ready::rule::Attributes;
     use crate::ready::serving::Serving;
     use crate::ready::worker_priorities::WorkerPriorities;
@@ -174,7 +174,7 @@ mod tests {
         let (recorder, mut drain) = ring(RingOwner::Task(0), 256);
         let log = Log {
             recorder: Some(recorder),
-            level: Level::Jobs,
+            level: RecordingLevel::Jobs,
             cpu: 0,
             core: 0,
             tasks: Box::new([0]),

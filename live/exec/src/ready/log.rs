@@ -7,7 +7,7 @@ use taut_trace::Recorder;
 
 /// How much of what happens on a core is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum RecordingLevel {
     /// Nothing.
     #[default]
     None,
@@ -21,7 +21,7 @@ pub enum Level {
 #[derive(Debug)]
 pub(crate) struct Log {
     pub(crate) recorder: Option<Recorder>,
-    pub(crate) level: Level,
+    pub(crate) level: RecordingLevel,
     pub(crate) cpu: u8,
     /// The number by which the core is recorded.
     pub(crate) core: u16,
@@ -37,7 +37,7 @@ impl Log {
     /// Records an event of a job.
     #[inline]
     pub(crate) fn job(&mut self, at: u64, kind: Kind, task: u32, job: u64, value: u64) {
-        if self.level >= Level::Jobs {
+        if self.level >= RecordingLevel::Jobs {
             self.put(at, kind, task, job, value);
         }
     }
@@ -45,14 +45,14 @@ impl Log {
     /// Records an event of a lock; the value is the resource's number.
     #[inline]
     pub(crate) fn lock(&mut self, at: impl FnOnce() -> u64, kind: Kind, task: u32, job: u64, resource: u32) {
-        if self.level >= Level::All {
+        if self.level >= RecordingLevel::All {
             self.put(at(), kind, task, job, self.resources[resource as usize].into());
         }
     }
 
     /// Records an event of a lock that other cores use too; the value is `number`.
     pub(crate) fn across(&mut self, at: impl FnOnce() -> u64, kind: Kind, task: u32, job: u64, number: u32) {
-        if self.level >= Level::All {
+        if self.level >= RecordingLevel::All {
             self.put(at(), kind, task, job, number.into());
         }
     }
@@ -66,7 +66,7 @@ impl Log {
 
     /// Records a ceiling or floor that applies from now on.
     pub(crate) fn ceiling(&mut self, at: u64, resource: u32, value: u64) {
-        if self.level >= Level::Jobs {
+        if self.level >= RecordingLevel::Jobs {
             let subject = u16::try_from(self.resources[resource as usize]).unwrap_or(u16::MAX);
             self.put_as(at, Kind::Ceiling, subject, 0, value);
         }
@@ -74,21 +74,21 @@ impl Log {
 
     /// Records a server's budget: what it may use at once.
     pub(crate) fn server(&mut self, at: u64, subject: u16, left_ns: u64) {
-        if self.level >= Level::Jobs {
+        if self.level >= RecordingLevel::Jobs {
             self.put_as(at, Kind::Budget, subject, 0, left_ns);
         }
     }
 
     /// Records that others had the core for `others_ns` of the `passed_ns` since the server was last advanced.
     pub(crate) fn beside(&mut self, at: u64, subject: u16, passed_ns: u64, others_ns: u64) {
-        if self.level >= Level::Jobs {
+        if self.level >= RecordingLevel::Jobs {
             self.put_as(at, Kind::Beside, subject, passed_ns, others_ns);
         }
     }
 
     /// Records an event of the core as a whole.
     pub(crate) fn core(&mut self, at: u64, kind: Kind, job: u64, value: u64) {
-        if self.level >= Level::Jobs {
+        if self.level >= RecordingLevel::Jobs {
             let subject = self.core;
             self.put_as(at, kind, subject, job, value);
         }

@@ -15,7 +15,7 @@ use taut_time::Instant;
 use crate::ready::calendar::Calendar;
 pub(crate) use crate::ready::calendar::NEVER;
 use crate::ready::jobs::{Arrived, Task};
-use crate::ready::log::{Level, Log};
+use crate::ready::log::{Log, RecordingLevel};
 use crate::ready::serving::Serving;
 use crate::ready::worker_priorities::{NONE, WorkerPriorities};
 use crate::task::Release;
@@ -109,7 +109,9 @@ impl State {
     ) -> Self {
         let needs = Needs {
             budgets: !serving.is_empty() || tasks.iter().any(Task::has_budget),
-            slow_path: log.level == Level::All || !serving.is_empty() || !rule.local().has_fast_path(),
+            slow_path: log.level == RecordingLevel::All
+                || !serving.is_empty()
+                || !rule.local().has_fast_path(),
             admission: tasks.iter().any(|task| task.admission.asked),
         };
         let untimed = tasks.iter().any(|task| !matches!(task.release, Release::Periodic { .. }));
@@ -123,7 +125,7 @@ impl State {
             priorities,
             running: Running::NONE,
             needs,
-            calendar: Calendar::new(calendar, untimed, floors && log.level >= Level::Jobs),
+            calendar: Calendar::new(calendar, untimed, floors && log.level >= RecordingLevel::Jobs),
             log,
             next_release_bound_ns: NEVER,
             dispatcher: Dispatching { wake_ns: NEVER, call: false, stopped_by: NONE },

@@ -6,7 +6,7 @@
 use taut_policy::Attribute;
 
 use crate::question::{Answer, ChangeError, Question, read};
-use crate::resource::Resource;
+use crate::resource::CoreResource;
 use crate::run::exec::Exec;
 use crate::task::TaskId;
 
@@ -32,7 +32,7 @@ impl Exec<'_> {
     ///
     /// # Errors
     /// [`ChangeError::Foreign`], [`ChangeError::Stopped`].
-    pub fn ceiling<T>(&self, resource: &Resource<T>) -> Result<Attribute, ChangeError> {
+    pub fn ceiling<T>(&self, resource: &CoreResource<T>) -> Result<Attribute, ChangeError> {
         read(self.ask(resource.brand, Question::Ceiling(resource.index())))
     }
 
@@ -40,7 +40,7 @@ impl Exec<'_> {
     ///
     /// # Errors
     /// [`ChangeError`].
-    pub fn set_ceiling<T>(&self, resource: &Resource<T>, to: Attribute) -> Result<(), ChangeError> {
+    pub fn set_ceiling<T>(&self, resource: &CoreResource<T>, to: Attribute) -> Result<(), ChangeError> {
         self.ask(resource.brand, Question::SetCeiling(resource.index(), to)).map(drop)
     }
 

@@ -7,14 +7,14 @@ use taut_sys::{clock, futex};
 use taut_time::Instant;
 
 use crate::error::{Enforcement, LockError};
-use crate::ready::jobs::TaskOutcome;
+use crate::ready::jobs::ExecTaskOutcome;
 use crate::shared::Shared;
 use crate::shared::stop_all;
 use crate::task::TaskId;
 
 /// Why the executor stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum StopReason {
     /// The application asked for it.
     Asked,
     /// A task overran whose overrun policy stops everything: its position in the set-up.
@@ -25,13 +25,13 @@ pub enum Reason {
 
 /// The outcome of all jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ExecOutcome {
     /// Per task, in the order of the set-up.
-    pub tasks: Vec<TaskOutcome>,
+    pub tasks: Vec<ExecTaskOutcome>,
     /// How Linux enforced the decisions.
     pub enforcement: Enforcement,
     /// Why the executor stopped.
-    pub reason: Reason,
+    pub reason: StopReason,
 }
 
 /// Releases by hand per task that the dispatcher may not have seen yet. It would drop any beyond these.
@@ -64,12 +64,12 @@ impl Control {
         self.set(OVERRUN + task as u64);
     }
 
-    pub(crate) fn reason(&self) -> Option<Reason> {
+    pub(crate) fn reason(&self) -> Option<StopReason> {
         match self.reason.load(Ordering::Relaxed) {
             0 => None,
-            ASKED => Some(Reason::Asked),
-            PANIC => Some(Reason::Panic),
-            code => Some(Reason::Overrun((code - OVERRUN) as usize)),
+            ASKED => Some(StopReason::Asked),
+            PANIC => Some(StopReason::Panic),
+            code => Some(StopReason::Overrun((code - OVERRUN) as usize)),
         }
     }
 }
@@ -96,7 +96,7 @@ impl Exec<'_> {
 
     /// Waits until something stops the executor, or for `time`; returns `None` if the time elapsed first. For a
     /// thread that is not real-time.
-    pub fn wait(&self, time: Option<std::time::Duration>) -> Option<Reason> {
+    pub fn wait(&self, time: Option<std::time::Duration>) -> Option<StopReason> {
         let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let until = time.map(|time| clock::monotonic_ns().saturating_add(nanoseconds(time)));
         while self.control.word.load(Ordering::Acquire) == 0 {

@@ -15,11 +15,11 @@ use taut_sys::{clock, futex, signals, thread};
 
 use crate::error::{Enforcement, SetupError, Wanted};
 use crate::ready::jobs::Task;
-use crate::ready::log::{Level, Log};
+use crate::ready::log::{Log, RecordingLevel};
 use crate::ready::serving::Serving;
 use crate::ready::state::State;
 use crate::ready::worker_priorities::{DISPATCHER, WorkerPriorities};
-use crate::run::exec::{Control, Exec, Outcome, Reason};
+use crate::run::exec::{Control, Exec, ExecOutcome, StopReason};
 use crate::setup::{CoreSetup, Setup};
 use crate::shared::{Parts, Shared, stop_all};
 use crate::threads::ahead::Ahead;
@@ -126,7 +126,7 @@ impl Setup<'_> {
         mut self,
         wanted: Wanted,
         main: impl FnOnce(&Exec<'_>) -> R,
-    ) -> Result<(R, Outcome), SetupError> {
+    ) -> Result<(R, ExecOutcome), SetupError> {
         self.check()?;
         let cpus: Vec<_> = self.cores.iter().map(|core| core.cpu).collect();
         let enforcement = enforcement(wanted, &cpus)?;
@@ -182,14 +182,14 @@ impl Setup<'_> {
             std::panic::resume_unwind(panic);
         }
         shareds.iter_mut().for_each(Shared::record_counts);
-        let reason = control.reason().unwrap_or(Reason::Asked);
+        let reason = control.reason().unwrap_or(StopReason::Asked);
         let mut tasks = vec![Default::default(); self.tasks];
         for (shared, indices) in shareds.iter_mut().zip(indices) {
             for (task, index) in shared.alone().tasks.iter().zip(indices) {
                 tasks[index] = task.outcome;
             }
         }
-        Ok((result, Outcome { tasks, enforcement, reason }))
+        Ok((result, ExecOutcome { tasks, enforcement, reason }))
     }
 }
 
@@ -289,7 +289,7 @@ impl CoreSetup<'_> {
         let tasks = self.tasks.iter().map(|task| Task::new(task, self.rule));
         let recorder = self.recorder.take();
         let (recorder, level, core) =
-            recorder.map_or((None, Level::None, 0), |(to, level, core)| (Some(to), level, core));
+            recorder.map_or((None, RecordingLevel::None, 0), |(to, level, core)| (Some(to), level, core));
         let log = Log {
             recorder,
             level,

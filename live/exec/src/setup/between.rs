@@ -10,7 +10,7 @@ use taut_lock::life::{Alive, Lives};
 use taut_lock::{LockLayoutError, Memory, Plain, SharedValue, queued, spin};
 use taut_policy::GlobalRule;
 
-use crate::locks::global::{Global, Parties, PartyCell, Value};
+use crate::locks::global::{GlobalResource, Parties, PartyCell, Value};
 use crate::setup::Setup;
 
 /// The role of this process among those that use a resource.
@@ -78,7 +78,7 @@ impl Setup<'_> {
         protocol: GlobalRule,
         memory: Memory<'m>,
         between: Between<'m>,
-    ) -> Result<Global<'m, T>, LockLayoutError> {
+    ) -> Result<GlobalResource<'m, T>, LockLayoutError> {
         let Between { parties, slots, priority_elsewhere, lives, alive } = between;
         let first_slot = slots.start;
         let (lock, place) = SharedValue::cut(memory, parties)?;
@@ -94,6 +94,6 @@ impl Setup<'_> {
         };
         let number = self.next_resource();
         let value = Value::Between { place, first_slot, priority_elsewhere, lives, alive };
-        Ok(Global::made(protocol, parties, number, value, None))
+        Ok(GlobalResource::made(protocol, parties, number, value, None))
     }
 }

@@ -20,10 +20,10 @@ use taut_trace::{Drain, Recorder, RingOwner, ring};
 
 use crate::error::SetupError;
 use crate::job::Work;
-use crate::locks::global::Global;
-use crate::ready::log::Level;
+use crate::locks::global::GlobalResource;
+use crate::ready::log::RecordingLevel;
 use crate::ready::worker_priorities::WORKERS_MAX;
-use crate::resource::Resource;
+use crate::resource::CoreResource;
 use crate::server::{ServerId, ServerSetup};
 use crate::task::{CoreId, Release, TaskId, TaskSetup};
 use crate::threads::listeners::Listeners;
@@ -45,7 +45,7 @@ pub(crate) struct CoreSetup<'w> {
     pub(crate) resources: Vec<u32>,
     /// The stated ceilings; at most as many entries as resources.
     pub(crate) stated: Vec<Option<Attribute>>,
-    pub(crate) recorder: Option<(Recorder, Level, u16)>,
+    pub(crate) recorder: Option<(Recorder, RecordingLevel, u16)>,
     /// The processes that share resources with its tasks: see [`Alive::take_cpu`].
     pub(crate) others: Vec<(Lives<'w>, &'w Alive)>,
     /// An injected fault.
@@ -124,7 +124,7 @@ impl<'w> Setup<'w> {
 
     /// Adds a resource that tasks of one core share. It is recorded by its position among all resources of the
     /// set-up.
-    pub fn resource<T: Send>(&mut self, core: CoreId, value: T) -> Resource<T> {
+    pub fn resource<T: Send>(&mut self, core: CoreId, value: T) -> CoreResource<T> {
         let number = self.next_resource();
         self.resource_recorded_as(core, number, value)
     }
@@ -135,10 +135,10 @@ impl<'w> Setup<'w> {
     }
 
     /// As [`Setup::resource`], with the number by which it is recorded.
-    pub fn resource_recorded_as<T: Send>(&mut self, core: CoreId, number: u32, value: T) -> Resource<T> {
+    pub fn resource_recorded_as<T: Send>(&mut self, core: CoreId, number: u32, value: T) -> CoreResource<T> {
         let core = &mut self.cores[core.0];
         core.resources.push(number);
-        Resource::new(core.brand, core.resources.len() as u32 - 1, value)
+        CoreResource::new(core.brand, core.resources.len() as u32 - 1, value)
     }
 
     /// Adds a task to a core, with what it does.
@@ -204,31 +204,31 @@ impl<'w> Setup<'w> {
     /// number of tasks that use it, and the memory needs [`taut_lock::queued::bytes`].
     ///
     /// # Errors
-    /// [`LockLayoutError`](taut_lock::LayoutError) if there is no room.
+    /// [`LockLayoutError`](taut_lock::LockLayoutError) if there is no room.
     pub fn global<'m, T: Send>(
         &mut self,
         protocol: GlobalRule,
         memory: taut_lock::Memory<'m>,
         parties: u32,
         value: T,
-    ) -> Result<Global<'m, T>, taut_lock::LockLayoutError> {
+    ) -> Result<GlobalResource<'m, T>, taut_lock::LockLayoutError> {
         let number = self.next_resource();
-        Global::new(protocol, memory, parties, number, value, None)
+        GlobalResource::new(protocol, memory, parties, number, value, None)
     }
 
     /// As [`Setup::global`], on memory that lives as long as its last handle, with the number by which it is
     /// recorded.
     ///
     /// # Errors
-    /// [`LockLayoutError`](taut_lock::LayoutError) if this number of parties is not possible.
+    /// [`LockLayoutError`](taut_lock::LockLayoutError) if this number of parties is not possible.
     pub fn global_recorded_as<T: Send>(
         &mut self,
         protocol: GlobalRule,
         parties: u32,
         number: u32,
         value: T,
-    ) -> Result<Global<'static, T>, taut_lock::LockLayoutError> {
-        Global::owned(protocol, parties, number, value)
+    ) -> Result<GlobalResource<'static, T>, taut_lock::LockLayoutError> {
+        GlobalResource::owned(protocol, parties, number, value)
     }
 
     /// Lets a task's jobs lock a resource of several cores.
@@ -240,7 +240,7 @@ impl<'w> Setup<'w> {
     pub fn uses_global<'m: 'w, T: Send>(
         &mut self,
         task: TaskId,
-        global: &Global<'m, T>,
+        global: &GlobalResource<'m, T>,
     ) -> Result<(), SetupError> {
         let core = self.cores.iter_mut().find(|core| core.brand == task.brand);
         let Some(core) = core.filter(|core| core.tasks.len() > task.task as usize) else {
@@ -266,12 +266,12 @@ impl<'w> Setup<'w> {
 
     /// Records the events of a core, into a ring for at least `records` records of 32 bytes. The owner of the drain
     /// empties the ring meanwhile; a record that finds the ring full is lost and counted.
-    pub fn record(&mut self, core: CoreId, level: Level, records: usize) -> Drain {
+    pub fn record(&mut self, core: CoreId, level: RecordingLevel, records: usize) -> Drain {
         self.record_as(core, u16::try_from(core.0).unwrap_or(u16::MAX), level, records)
     }
 
     /// As [`Setup::record`], with the number by which the core is recorded.
-    pub fn record_as(&mut self, core: CoreId, number: u16, level: Level, records: usize) -> Drain {
+    pub fn record_as(&mut self, core: CoreId, number: u16, level: RecordingLevel, records: usize) -> Drain {
         let (recorder, drain) = ring(RingOwner::Core(number), records);
         self.cores[core.0].recorder = Some((recorder, level, number));
         drain

@@ -10,7 +10,7 @@ use taut_time::Duration;
 
 use crate::error::SetupError;
 use crate::ready::rule::Attributes;
-use crate::resource::Resource;
+use crate::resource::CoreResource;
 use crate::setup::{CoreSetup, Setup};
 use crate::task::{TaskId, TaskSetup};
 
@@ -44,7 +44,7 @@ impl Setup<'_> {
 
     /// A resource's ceiling, or floor: the level of the most urgent of its users so far, unless another one has been
     /// stated. `None` if the resource is of another set-up.
-    pub fn ceiling<T>(&self, resource: &Resource<T>) -> Option<Attribute> {
+    pub fn ceiling<T>(&self, resource: &CoreResource<T>) -> Option<Attribute> {
         let core = self.cores.iter().find(|core| core.brand == resource.brand)?;
         let Attributes { ceilings, floors, .. } = core.attributes();
         let at = resource.index() as usize;
@@ -60,7 +60,7 @@ impl Setup<'_> {
     ///
     /// # Errors
     /// [`SetupError::Attribute`]; [`SetupError::ForeignResource`] if the resource is of another set-up.
-    pub fn set_ceiling<T>(&mut self, resource: &Resource<T>, to: Attribute) -> Result<(), SetupError> {
+    pub fn set_ceiling<T>(&mut self, resource: &CoreResource<T>, to: Attribute) -> Result<(), SetupError> {
         let core = self.cores.iter_mut().find(|core| core.brand == resource.brand);
         let core = core.ok_or(SetupError::ForeignResource { task: format!("{resource:?}") })?;
         core.has(to)?;

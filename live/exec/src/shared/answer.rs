@@ -30,7 +30,7 @@ use taut_sys::clock;
 use crate::question::{Answer, ChangeError, Question};
 use crate::ready::state::State;
 use crate::ready::worker_priorities::NONE;
-use crate::resource::Resource;
+use crate::resource::CoreResource;
 use crate::shared::Shared;
 use crate::task::TaskId;
 
@@ -120,7 +120,7 @@ impl Shared {
         if task.brand == self.brand { Ok(task.task) } else { Err(ChangeError::Foreign) }
     }
 
-    pub(crate) fn resource_here<T>(&self, resource: &Resource<T>) -> Result<u32, ChangeError> {
+    pub(crate) fn resource_here<T>(&self, resource: &CoreResource<T>) -> Result<u32, ChangeError> {
         if resource.brand == self.brand { Ok(resource.index()) } else { Err(ChangeError::Foreign) }
     }
 }

@@ -43,12 +43,12 @@ use taut_sys::usage::Usage;
 use taut_sys::{clock, futex, interrupt};
 
 use crate::question::{Answer, Question};
-use crate::ready::jobs::TaskOutcome;
+use crate::ready::jobs::ExecTaskOutcome;
 use crate::ready::settle::{Caller, Next};
 use crate::ready::state::State;
 use crate::ready::worker_priorities::NONE;
 use crate::task::TaskId;
-use crate::violation::{Found, Handler, Violation};
+use crate::violation::{Handler, Violation, ViolationKind};
 
 /// A core.
 #[derive(Debug)]
@@ -319,7 +319,7 @@ impl Shared {
         let now_ns = clock::monotonic_ns();
         let State { log, tasks, .. } = self.cell.get_mut();
         for (task, slot) in (0..).zip(tasks) {
-            let TaskOutcome { blocked, preempted, .. } = slot.outcome;
+            let ExecTaskOutcome { blocked, preempted, .. } = slot.outcome;
             for (count, value) in [(Counter::Blocked, blocked), (Counter::Preempted, preempted)] {
                 log.job(now_ns, Kind::Counted, task, count as u64, value);
             }
@@ -337,17 +337,17 @@ impl Shared {
     #[cold]
     #[inline(never)]
     fn dropped(&self) -> ! {
-        self.violation("the executor", None, Found::Panic)
+        self.violation("the executor", None, ViolationKind::Panic)
     }
 
     #[cold]
-    fn violation(&self, who: &str, chosen: Option<&str>, found: Found) -> ! {
+    fn violation(&self, who: &str, chosen: Option<&str>, found: ViolationKind) -> ! {
         if interrupt::is_parking() {
             // The threads are parked, and this is why one is not where the rule expects it.
             interrupt::stay();
         }
         // A panic inside the state is never caused from outside.
-        let outside = if found == Found::Panic { None } else { self.outside() };
+        let outside = if found == ViolationKind::Panic { None } else { self.outside() };
         (self.handler)(&Violation { cpu: self.cpu, who, chosen, found, outside });
         std::process::abort()
     }
@@ -357,7 +357,7 @@ impl Shared {
     /// do not change.
     #[cold]
     #[inline(never)]
-    pub(crate) fn found(&self, task: u32, found: Found) -> ! {
+    pub(crate) fn found(&self, task: u32, found: ViolationKind) -> ! {
         let name = |task: u32| self.names.get(task as usize).map(String::as_str);
         let chosen = self.seen.load(Ordering::Relaxed);
         self.violation(name(task).unwrap_or("the dispatcher"), name(chosen), found)
@@ -365,7 +365,7 @@ impl Shared {
 
     /// Ends the process if the rule refused.
     pub(crate) fn or_abort<T>(&self, task: u32, result: Result<T, Misuse>) -> T {
-        result.unwrap_or_else(|misuse| self.found(task, Found::Refused(misuse)))
+        result.unwrap_or_else(|misuse| self.found(task, ViolationKind::Refused(misuse)))
     }
 
     /// Enters the state, as the worker thread `me` in the middle of its job.
@@ -375,7 +375,7 @@ impl Shared {
 
     fn enter_strict(&self, me: u32, task: u32) -> Inside<'_> {
         if let Err(found) = self.control.enter_section() {
-            self.found(task, Found::Inside(found));
+            self.found(task, ViolationKind::Inside(found));
         }
         let mut inside = Inside { shared: self };
         self.check(&mut inside, me, task);
@@ -403,7 +403,7 @@ impl Shared {
                 self.check(&mut inside, me, task);
                 inside
             }
-            Some(found) if self.strict => self.found(task, Found::Inside(found)),
+            Some(found) if self.strict => self.found(task, ViolationKind::Inside(found)),
             Some(_) => self.enter_loose(me),
         }
     }
@@ -411,7 +411,7 @@ impl Shared {
     /// Checks that the thread inside is the one that the rule runs, and that it is on the core's processor.
     pub(crate) fn check(&self, inside: &mut Inside<'_>, me: u32, task: u32) {
         if inside.state().running.thread != me {
-            self.found(task, Found::NotChosen);
+            self.found(task, ViolationKind::NotChosen);
         }
         self.on_cpu(task);
     }
@@ -426,7 +426,7 @@ impl Shared {
     fn on_cpu(&self, task: u32) {
         let cpu = self.reader.now();
         if cpu != self.cpu {
-            self.found(task, Found::OnCpu(cpu));
+            self.found(task, ViolationKind::OnCpu(cpu));
         }
     }
 
@@ -458,7 +458,7 @@ impl Shared {
         // Nothing of the state may be read before this thread is known to be inside.
         let task = self.seen.load(Ordering::Relaxed);
         if !self.control.in_section() {
-            self.found(task, Found::NotChosen);
+            self.found(task, ViolationKind::NotChosen);
         }
         self.on_cpu(task);
         Inside { shared: self }
@@ -472,7 +472,7 @@ impl Shared {
         match self.control.try_enter_section() {
             Ok(true) => {}
             Ok(false) => return None,
-            Err(found) => self.found(task, Found::Inside(found)),
+            Err(found) => self.found(task, ViolationKind::Inside(found)),
         }
         let inside = Inside { shared: self };
         self.on_cpu(task);
@@ -541,7 +541,7 @@ impl Shared {
         let next = state.settle(chosen, caller, now_ns, self.strict);
         self.seen.store(state.running.task, Ordering::Relaxed);
         if let Some(error) = state.priorities.take_refused() {
-            self.found(state.running.task, Found::System(error));
+            self.found(state.running.task, ViolationKind::System(error));
         }
         next
     }

@@ -13,7 +13,9 @@ use taut_sys::thread;
 use taut_time::Duration;
 
 use super::{Canary, Random, alone, busy, cpu, drained, postures};
-use crate::{GlobalRule, Job, Level, LocalRule, LockError, Release, Setup, SetupError, TaskSetup, Wanted};
+use crate::{
+    GlobalRule, Job, LocalRule, LockError, RecordingLevel, Release, Setup, SetupError, TaskSetup, Wanted,
+};
 
 const PARTIES: u32 = 8;
 /// Room for records. Under Miri, making it takes long.
@@ -69,7 +71,7 @@ fn run(protocol: GlobalRule, rule: LocalRule, wanted: Wanted, seed: u64) -> Vec<
             });
             globals.iter().for_each(|global| setup.uses_global(task, global).unwrap());
         }
-        drains.push(setup.record(core, Level::All, RECORDS));
+        drains.push(setup.record(core, RecordingLevel::All, RECORDS));
     }
     let (_, outcome) = setup
         .run(wanted, |exec| {

@@ -11,7 +11,7 @@ use taut_lock::EventCount;
 use taut_time::{Duration, Instant};
 
 use super::{Canary, Random, alone, busy, cpu, drained, postures};
-use crate::{Job, Level, LocalRule, Overrun, Release, Resource, Setup, TaskSetup, Wanted, Work};
+use crate::{CoreResource, Job, LocalRule, Overrun, RecordingLevel, Release, Setup, TaskSetup, Wanted, Work};
 
 fn every(us: u64) -> Release {
     Release::Periodic { period: Duration::from_us(us), offset: Duration::ZERO }
@@ -24,7 +24,7 @@ struct Doorkeeper<'a> {
     heard: u64,
     ran: &'a AtomicU64,
     passed: &'a AtomicU64,
-    bus: Resource<Canary>,
+    bus: CoreResource<Canary>,
     work_ns: u64,
 }
 
@@ -57,7 +57,7 @@ fn admit(wanted: Wanted, rule: LocalRule, overrun: Overrun, seed: u64) {
     let mut setup = Setup::new();
     let core = setup.core(cpu(), rule);
     let bus = setup.resource(core, Canary::default());
-    let mut drain = setup.record(core, Level::All, 1 << 14);
+    let mut drain = setup.record(core, RecordingLevel::All, 1 << 14);
     let urgent = TaskSetup::new("urgent", every(1_000)).priority(2).overrun(overrun).uses(&bus).admitted();
     let work_ns = if overrun == Overrun::SkipNext { 900_000 } else { 50_000 };
     let keeper = Doorkeeper { may: &may, heard: 0, ran: &ran, passed: &passed, bus: bus.clone(), work_ns };

@@ -14,8 +14,8 @@ use taut_time::Duration;
 
 use super::{alone, busy, cpu, drained, postures};
 use crate::{
-    BACKLOG_MAX, Job, Level, LocalRule, LockError, Overrun, Reason, Release, Setup, SetupError, TaskSetup,
-    Wanted, Work,
+    BACKLOG_MAX, Job, LocalRule, LockError, Overrun, RecordingLevel, Release, Setup, SetupError, StopReason,
+    TaskSetup, Wanted, Work,
 };
 
 fn every(us: u64) -> Release {
@@ -94,7 +94,7 @@ fn impossible_set_ups_say_why() {
 /// As [`overruns`], where at least `least` releases must be skipped. An ordinary dispatcher may have had a processor
 /// only in the middle of the long job and after it; then fewer are skipped. That is excused once, if two further runs
 /// are right.
-fn overruns_and_skips(wanted: Wanted, policy: Overrun, least: u64) -> (crate::Outcome, Vec<Kind>, u64) {
+fn overruns_and_skips(wanted: Wanted, policy: Overrun, least: u64) -> (crate::ExecOutcome, Vec<Kind>, u64) {
     let run = || {
         let ran = overruns(wanted, policy);
         println!("{wanted:?} {policy:?}: {:?}", ran.0.tasks[0]);
@@ -111,7 +111,7 @@ fn overruns_and_skips(wanted: Wanted, policy: Overrun, least: u64) -> (crate::Ou
 }
 
 /// One long job of a task with a period of 1 ms, and short ones.
-fn overruns(wanted: Wanted, policy: Overrun) -> (crate::Outcome, Vec<Kind>, u64) {
+fn overruns(wanted: Wanted, policy: Overrun) -> (crate::ExecOutcome, Vec<Kind>, u64) {
     let ended_early = AtomicU64::new(0);
     let over = AtomicBool::new(false);
     let (early, over_to) = (&ended_early, &over);
@@ -132,7 +132,7 @@ fn overruns(wanted: Wanted, policy: Overrun) -> (crate::Outcome, Vec<Kind>, u64)
             over_to.store(true, Ordering::Relaxed);
         }
     });
-    let mut drain = setup.record(core, Level::Jobs, 4096);
+    let mut drain = setup.record(core, RecordingLevel::Jobs, 4096);
     let (_, outcome) = setup
         .run(wanted, |exec| {
             let mut rounds = 0;
@@ -155,13 +155,13 @@ const USED_UP_TRIES: u32 = 3;
 /// A task with a budget whose first job goes on until it may end, and a task below it. Returns the outcome, the kinds
 /// of the records, and whether the one below ran meanwhile. Repeats the run if the machine stood still until the
 /// budget was used up.
-fn used_up(wanted: Wanted, policy: Overrun) -> (crate::Outcome, Vec<Kind>, bool) {
+fn used_up(wanted: Wanted, policy: Overrun) -> (crate::ExecOutcome, Vec<Kind>, bool) {
     let played = (0..USED_UP_TRIES).find_map(|_| used_up_inside(wanted, policy));
     played.unwrap_or_else(|| panic!("{USED_UP_TRIES} times the budget was gone before its job did anything"))
 }
 
 /// As [`used_up`]; `None` if the job was killed before its section.
-fn used_up_inside(wanted: Wanted, policy: Overrun) -> Option<(crate::Outcome, Vec<Kind>, bool)> {
+fn used_up_inside(wanted: Wanted, policy: Overrun) -> Option<(crate::ExecOutcome, Vec<Kind>, bool)> {
     let (below_ran, ran_meanwhile, killed_before) =
         (AtomicU64::new(0), AtomicBool::new(false), AtomicBool::new(false));
     let (count, meanwhile, too_late) = (&below_ran, &ran_meanwhile, &killed_before);
@@ -213,7 +213,7 @@ fn used_up_inside(wanted: Wanted, policy: Overrun) -> Option<(crate::Outcome, Ve
         job.lock(&theirs, |_, _| ()).unwrap();
         count.fetch_add(1, Ordering::Relaxed);
     });
-    let mut drain = setup.record(core, Level::All, 1 << 16);
+    let mut drain = setup.record(core, RecordingLevel::All, 1 << 16);
     let mut kinds: Vec<Kind> = Vec::new();
     let mut look = || {
         kinds.extend(drained(&mut drain).iter().map(|record| record.kind));
@@ -249,7 +249,7 @@ fn budgets_are_enforced_as_asked_for() {
             assert_eq!((task.completed, task.exhausted), (1, 1), "{wanted:?} {policy:?}");
             assert_eq!(kinds.iter().filter(|kind| **kind == Kind::Exhausted).count(), 1);
             assert_eq!(task.killed, u64::from(policy == Overrun::KillJob), "{wanted:?} {policy:?}");
-            let reason = if policy == Overrun::StopApp { Reason::Overrun(0) } else { Reason::Asked };
+            let reason = if policy == Overrun::StopApp { StopReason::Overrun(0) } else { StopReason::Asked };
             assert_eq!(outcome.reason, reason);
             match policy {
                 Overrun::Demote => assert!(meanwhile, "{wanted:?}: the one below never ran"),
@@ -280,7 +280,7 @@ fn overruns_are_treated_as_asked_for() {
         assert!(early == 1 && outcome.tasks[0].killed >= 1, "{outcome:?}");
 
         let (outcome, _, _) = overruns(wanted, Overrun::StopApp);
-        assert_eq!(outcome.reason, Reason::Overrun(0));
+        assert_eq!(outcome.reason, StopReason::Overrun(0));
     }
 }
 
@@ -346,7 +346,7 @@ fn a_panic_gives_back_what_is_held_and_goes_on_in_the_caller() {
             });
             setup.run(wanted, |exec| {
                 exec.release(task).unwrap();
-                assert_eq!(exec.wait(None), Some(Reason::Panic));
+                assert_eq!(exec.wait(None), Some(StopReason::Panic));
             })
         }));
         assert_eq!(caught.unwrap_err().downcast_ref::<&str>(), Some(&"on purpose"));

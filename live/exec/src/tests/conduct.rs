@@ -16,8 +16,8 @@ use taut_time::Duration;
 
 use super::{alone, busy, cpu, drained, postures};
 use crate::{
-    Enforcement, GlobalRule, Job, Level, LocalRule, Outcome, Overrun, Release, Resource, ServerPolicy,
-    ServerSetup, Setup, TaskSetup, Wanted,
+    CoreResource, Enforcement, ExecOutcome, GlobalRule, Job, LocalRule, Overrun, RecordingLevel, Release,
+    ServerPolicy, ServerSetup, Setup, TaskSetup, Wanted,
 };
 
 const RULES: [LocalRule; 4] = [LocalRule::Original, LocalRule::Immediate, LocalRule::Srp, LocalRule::Dfp];
@@ -38,8 +38,8 @@ fn sum(records: &[Record], kind: Kind, job: Option<u64>) -> u64 {
 }
 
 /// Runs one task's work for a time; returns the outcome and the records.
-fn run<'w>(wanted: Wanted, mut setup: Setup<'w>, core: crate::CoreId, ms: u64) -> (Outcome, Vec<Record>) {
-    let mut drain = setup.record(core, Level::All, 1 << 16);
+fn run<'w>(wanted: Wanted, mut setup: Setup<'w>, core: crate::CoreId, ms: u64) -> (ExecOutcome, Vec<Record>) {
+    let mut drain = setup.record(core, RecordingLevel::All, 1 << 16);
     let (_, outcome) = setup.run(wanted, |_| std::thread::sleep(Time::from_millis(ms))).unwrap();
     (outcome, drained(&mut drain))
 }
@@ -121,7 +121,7 @@ fn a_sleep_before_a_panic_is_found() {
         assert!(catch_unwind(AssertUnwindSafe(section)).is_err());
         sleep(200);
     };
-    let slept = |(outcome, records): (Outcome, Vec<Record>), which: &str| {
+    let slept = |(outcome, records): (ExecOutcome, Vec<Record>), which: &str| {
         let task = outcome.tasks[0];
         assert!(task.completed > 3, "{outcome:?}");
         let counted = (task.blocked, task.blocked_inside);
@@ -175,7 +175,7 @@ fn waits_of_the_executor_are_no_sleep() {
         for rule in RULES {
             let mut setup = Setup::new();
             let core = setup.core(cpu(), rule);
-            let shared: Resource<u64> = setup.resource(core, 0);
+            let shared: CoreResource<u64> = setup.resource(core, 0);
             for (name, period, work) in
                 [("a", 1_000, 100_000), ("b", 1_700, 300_000), ("c", 5_100, 1_500_000)]
             {
@@ -240,7 +240,7 @@ fn processor_time_of_other_threads_is_not_charged_to_jobs() {
             let end_ns = clock::thread_cpu_ns() + 2_000_000;
             while clock::thread_cpu_ns() < end_ns {}
         });
-        let mut drain = setup.record(core, Level::All, 1 << 16);
+        let mut drain = setup.record(core, RecordingLevel::All, 1 << 16);
         let (stood, outcome) =
             beside(&ours, || setup.run(wanted, |_| std::thread::sleep(Time::from_millis(500))).unwrap().1);
         let task = outcome.tasks[0];
@@ -282,7 +282,7 @@ fn beside_a_server(wanted: Wanted, policy: ServerPolicy, donates: bool) -> (u32,
     });
     let below = TaskSetup::new("below", every(50_000)).overrun(Overrun::SkipNext);
     setup.task(core, below, |_: &mut Job<'_>| busy(30_000_000));
-    let mut drain = setup.record(core, Level::All, 1 << 16);
+    let mut drain = setup.record(core, RecordingLevel::All, 1 << 16);
     let (stood, begin) = std::thread::scope(|threads| {
         threads.spawn(|| {
             thread::set_affinity(&[cpu()]).unwrap();

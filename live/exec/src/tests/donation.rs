@@ -15,7 +15,7 @@ use taut_time::Duration;
 
 use super::{alone, busy, cpu, drained, postures};
 use crate::{
-    Job, Level, LocalRule, Release, ServerPolicy, ServerSetup, Setup, SetupError, TaskSetup, Wanted,
+    Job, LocalRule, RecordingLevel, Release, ServerPolicy, ServerSetup, Setup, SetupError, TaskSetup, Wanted,
 };
 
 /// Budget and period. The server's priority is between those of the two tasks.
@@ -47,7 +47,7 @@ fn run(
     let seen = AtomicU64::new(0);
     let mut setup = Setup::new();
     let core = setup.core(cpu(), LocalRule::Immediate);
-    let mut drain = setup.record(core, Level::All, 1 << 16);
+    let mut drain = setup.record(core, RecordingLevel::All, 1 << 16);
     for (name, priority, period) in TASKS {
         let release = Release::Periodic { period: Duration::from_us(period), offset: Duration::ZERO };
         let task = TaskSetup::new(name, release).priority(priority).overrun(crate::Overrun::SkipNext);

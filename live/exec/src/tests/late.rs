@@ -12,7 +12,7 @@ use taut_time::{Duration, Instant};
 use super::random::run;
 use super::{Fault, alone, cpu, drained, postures};
 use crate::ready::rule::Attributes;
-use crate::{Job, Level, LocalRule, Release, Setup, TaskSetup, Wanted};
+use crate::{Job, LocalRule, RecordingLevel, Release, Setup, TaskSetup, Wanted};
 
 #[test]
 #[cfg_attr(miri, ignore = "takes more than 90 s")]
@@ -68,7 +68,7 @@ fn looks(rule: LocalRule, release: Release) -> usize {
     let seldom = Release::Periodic { period, offset: period };
     setup.task(core, TaskSetup::new("seldom", seldom), |_: &mut Job<'_>| {});
     setup.task(core, TaskSetup::new("other", release), |_: &mut Job<'_>| {});
-    let mut drain = setup.record(core, Level::Jobs, 4096);
+    let mut drain = setup.record(core, RecordingLevel::Jobs, 4096);
     // The core scans at the latest when it is stopped.
     setup.run(Wanted::Loose, |_| ()).unwrap();
     let records = drained(&mut drain);

@@ -10,7 +10,7 @@ use taut_time::Duration;
 
 use super::replay::{Seen, replay};
 use super::{Canary, Fault, Random, alone, busy, cpu, drained, postures};
-use crate::{Job, Level, LocalRule, Release, Resource, Setup, TaskSetup, Wanted};
+use crate::{CoreResource, Job, LocalRule, RecordingLevel, Release, Setup, TaskSetup, Wanted};
 
 const RULES: [LocalRule; 4] = [LocalRule::Immediate, LocalRule::Original, LocalRule::Srp, LocalRule::Dfp];
 
@@ -71,7 +71,13 @@ fn draw(random: &mut Random, resources: usize, shape: Shape) -> Vec<Plan> {
         .collect()
 }
 
-fn section(job: &mut Job<'_>, me: u64, resources: &[Resource<Canary>], section_: &Section, torn: &AtomicU64) {
+fn section(
+    job: &mut Job<'_>,
+    me: u64,
+    resources: &[CoreResource<Canary>],
+    section_: &Section,
+    torn: &AtomicU64,
+) {
     busy(section_.before_ns);
     let locked = job.lock(&resources[section_.resource], |canary, job| {
         let inside = || {
@@ -130,7 +136,7 @@ pub(super) fn run(
         });
     }
     let attributes = setup.cores[0].attributes();
-    let mut drain = setup.record(core, Level::All, 1 << 17);
+    let mut drain = setup.record(core, RecordingLevel::All, 1 << 17);
     let (origin, outcome) = setup
         .run(wanted, |exec| {
             exec.wait(Some(time));

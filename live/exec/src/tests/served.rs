@@ -15,7 +15,8 @@ use taut_time::Duration;
 
 use super::{Canary, Random, alone, busy, cpu, drained, postures};
 use crate::{
-    Job, Level, LocalRule, Overrun, Release, ServerPolicy, ServerSetup, Setup, SetupError, TaskSetup, Wanted,
+    Job, LocalRule, Overrun, RecordingLevel, Release, ServerPolicy, ServerSetup, Setup, SetupError,
+    TaskSetup, Wanted,
 };
 
 #[derive(Clone, Debug)]
@@ -160,7 +161,7 @@ fn record(
             done.fetch_add(1, Ordering::Relaxed);
         });
     }
-    let mut drain = setup.record(core, Level::All, 1 << 16);
+    let mut drain = setup.record(core, RecordingLevel::All, 1 << 16);
     let (origin, outcome) = setup
         .run(wanted, |exec| {
             exec.wait(Some(Time::from_millis(40)));
