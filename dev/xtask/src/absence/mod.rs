@@ -5,6 +5,7 @@
 
 mod circles;
 mod edges;
+mod meanings;
 pub(crate) mod source;
 mod words;
 
@@ -35,7 +36,8 @@ pub(crate) fn steps() -> Vec<Step> {
     let metaphor = Step::new("absence no-metaphor", |tree| Outcome::of_findings(&words::metaphors(tree)));
     let named = Step::new("absence named", |tree| Outcome::of_findings(&named(tree)));
     let circles = Step::new("absence circles", |tree| Outcome::of_findings(&circles::check(tree)));
-    edges.chain(words).chain([forbid, metaphor, circles, named]).collect()
+    let meanings = Step::new("absence one-meaning", |tree| Outcome::of_findings(&meanings::check(tree)));
+    edges.chain(words).chain([forbid, metaphor, meanings, circles, named]).collect()
 }
 
 /// The names of all rules.
@@ -43,7 +45,7 @@ fn names() -> Vec<&'static str> {
     let edges = EDGE_RULES.iter().map(|(name, _)| *name);
     edges
         .chain(words::WORDS.iter().map(|rule| rule.name))
-        .chain(["forbid-unsafe", "no-metaphor", "circles"])
+        .chain(["forbid-unsafe", "no-metaphor", "one-meaning", "circles"])
         .collect()
 }
 

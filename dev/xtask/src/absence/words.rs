@@ -165,7 +165,7 @@ fn metaphors_of(path: &str, source: &str) -> Vec<Finding> {
 }
 
 /// Whether a source file ships: it is not part of tests, benches or examples.
-fn is_shipped(path: &str) -> bool {
+pub(super) fn is_shipped(path: &str) -> bool {
     let mut folders = path.split('/');
     path.contains("/src/")
         && !folders.any(|part| ["tests", "benches", "examples", "tests.rs"].contains(&part))
