@@ -195,8 +195,9 @@ fn import_text(
         None => None,
         Some(language) => {
             let known = taut_exchange::SourceFormat::ALL.into_iter().find(|(known, _)| *known == language);
-            let names =
-                || taut_exchange::SourceFormat::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+            let names = || {
+                taut_exchange::SourceFormat::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+            };
             let unknown = || PyValueError::new_err(format!("`{language}` is not one of {}", names()));
             Some(known.ok_or_else(unknown)?.1)
         }

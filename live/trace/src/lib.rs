@@ -26,5 +26,5 @@
 mod ring;
 mod writer;
 
-pub use ring::{Drain, RingOwner, RingOwner, STEPS, ring};
+pub use ring::{Drain, Recorder, RingOwner, STEPS, ring};
 pub use writer::{FLUSH_EVERY, FinalBlock, POLL_EVERY, RecordingSink, RecordingWriter, Written};

@@ -28,7 +28,7 @@ mod valid;
 pub use basis::{Basis, OverheadBasis, OverheadPlan, TimeBasis};
 pub use explain::{explain_chain, explain_channel, explain_task};
 pub use inputs::InputChange;
-pub use lock::{PlanTextError, PlanTextError, digest};
+pub use lock::{NotExecuted, PlanTextError, digest};
 pub use overrides::{Overrides, Pin};
 pub use server::ServerPlan;
 pub use shape::{

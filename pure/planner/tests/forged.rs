@@ -311,7 +311,7 @@ fn an_older_key_of_overrides_is_read() {
     assert_ne!(older, body);
     let with = |body: &str| format!("{head}digest = \"{}\"\n{body}", digest(older.as_bytes()));
     assert_eq!(Plan::from_lock(&with(&older)).as_ref(), Ok(&plan));
-    assert!(matches!(Plan::from_lock(&with(body)), Err(LockError::Edited(_))), "another text");
+    assert!(matches!(Plan::from_lock(&with(body)), Err(PlanTextError::Edited(_))), "another text");
     let edited = with(&older.replacen("\"slack\"", "\"memory\"", 1));
     assert!(matches!(Plan::from_lock(&edited), Err(PlanTextError::Edited(_))));
 }
@@ -348,7 +348,10 @@ fn a_plan_that_was_changed_says_so() {
         [(" = ", "  = "), ("proven = true", "proven = true\nremark = 1"), ("proven = true", " proven = true")]
     {
         let edited = Plan::from_lock(&text.replacen(from, to, 3));
-        assert!(matches!(edited, Err(LockError::Edited(_) | LockError::Malformed(_))), "{to}: {edited:?}");
+        assert!(
+            matches!(edited, Err(PlanTextError::Edited(_) | PlanTextError::Malformed(_))),
+            "{to}: {edited:?}"
+        );
     }
 }
 

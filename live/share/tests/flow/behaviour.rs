@@ -515,7 +515,7 @@ fn errors_say_what_is_wrong() {
     assert_eq!(NotYet.to_string(), "the writer's job is not complete");
     assert_eq!(NotRead::NotYet.to_string(), "the writer's job is not complete");
     let overrun = "more writes took place during the read than the number of buffers allows";
-    assert_eq!((NotRead::ReaderOvertaken.to_string(), ReaderOvertaken.to_string()), (overrun.into(), overrun.into()));
+    assert_eq!((NotRead::Overrun.to_string(), ReaderOvertaken.to_string()), (overrun.into(), overrun.into()));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use taut_time::Duration;
 
 use super::aim::Constraint;
 use super::judge::all;
-use super::offer::{LeastLoad, ObjectOffers, Offer};
+use super::offer::{LeastLoad, ObjectOffers, Offer, OfferMemory};
 use taut_model::Aim;
 
 /// The equations that judge deadlines.
