@@ -192,7 +192,21 @@ impl<'p, P: Payload> StateView<'p, P> {
                     Self::Looking(improved_chen::fast_reader(memory, claims, overlaps)?, attempts)
                 }
                 (Mechanism::Nbw, None) => Self::Nbw(nbw_temporal::reader(memory, buffers)?, attempts),
-                _ => return Err(LayoutError::Readers),
+                // No place, or no reader without one; not a state, or one whose ends are others: see above.
+                (Mechanism::Sdrtr | Mechanism::Sdrtw | Mechanism::Nbw, Some(_))
+                | (
+                    Mechanism::Chen | Mechanism::DoubleBuffer | Mechanism::Presence | Mechanism::Peterson,
+                    None,
+                )
+                | (
+                    Mechanism::Qrtr
+                    | Mechanism::Srp
+                    | Mechanism::Msrp
+                    | Mechanism::Mpcp
+                    | Mechanism::Dbp
+                    | Mechanism::Tccp,
+                    _,
+                ) => return Err(LayoutError::Readers),
             })
         }
     }

@@ -109,12 +109,8 @@ use std::path::Path;
 
 use taut_share::{LayoutError, Memory};
 
-pub use kind::{Endpoint, EndpointSpec, NamedObject, Number, ObjectKind, Offers};
-pub use kinds::{
-    Bulk, Chen, Dbp, Dispatcher, DoubleBuffer, Emeralds, FastReader, Follower, Hybrid, ImprovedChen,
-    ImprovedDoubleBuffer, ImprovedPeterson, NbwTemporal, Observer, Peterson, Presence, Publisher, Qrtr,
-    Qrtwc, Qrtwo, Reader, Receiver, Sdrtr, Sdrtw, Sender, SlowReader, Spinlock, Tccp, TccpNewest, Writer,
-};
+pub use kind::{Endpoint, Kind, Number, Object, Offers, Terms};
+pub use kinds::*;
 
 use crate::client::Attached;
 use crate::directory::ChannelEntry;

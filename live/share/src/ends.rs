@@ -43,10 +43,7 @@ use crate::queue::qrtr;
 pub use crate::queue::ring::Popped;
 use crate::queue::ring::{self, DiscardPolicy, Overwritten, Trace};
 pub use crate::state::Sample;
-use crate::state::{
-    ReaderOvertaken, chen, double_buffer, emeralds, hybrid, improved_chen, improved_double_buffer,
-    nbw_temporal, peterson, presence, sdrtr, sdrtw, spinlock,
-};
+use crate::state::sdrtr;
 
 /// The end of a state that writes.
 pub trait Write {
@@ -133,10 +130,15 @@ pub trait Pop {
     fn pop_into(&mut self, value: &mut Self::Value) -> Result<Option<u64>, Self::Error>;
 }
 
-/// Writers whose attempts may fail, with the operation that makes one attempt.
-macro_rules! writers {
-    ($($module:ident $error:ty: $write:ident)*) => {$(
-        impl<T: Plain> Write for $module::Writer<'_, T> {
+/// Gives ends of a state their forms here, in the file of their protocol. An end whose attempts may fail has its error
+/// and its own operations of these forms; without them it always succeeds, and its operations have these names.
+macro_rules! ends {
+    ($(write $writer:ident $(: $unwritten:ty = $write:ident)?;)* $(read $reader:ident $(: $unread:ty = $read:ident $into:ident $newer:ident)?;)*) => {
+        $($crate::ends::ends!(writer $writer $(: $unwritten = $write)?);)*
+        $($crate::ends::ends!(reader $reader $(: $unread = $read $into $newer)?);)*
+    };
+    (writer $end:ident: $error:ty = $write:ident) => {
+        impl<T: $crate::Plain> $crate::ends::Write for $end<'_, T> {
             type Value = T;
             type Error = $error;
 
@@ -145,100 +147,69 @@ macro_rules! writers {
                 self.$write(value)
             }
         }
-    )*};
-}
-writers! {
-    sdrtr sdrtr::NotPublished: try_publish
-    spinlock spinlock::LockHeld: try_write
-}
-
-/// Writers that always succeed.
-macro_rules! sure_writers {
-    ($($module:ident)*) => {$(
-        impl<T: Plain> Write for $module::Writer<'_, T> {
+    };
+    (writer $end:ident) => {
+        impl<T: $crate::Plain> $crate::ends::Write for $end<'_, T> {
             type Value = T;
-            type Error = Infallible;
+            type Error = core::convert::Infallible;
 
             #[inline]
-            fn write(&mut self, value: &T) -> Result<(), Infallible> {
-                $module::Writer::write(self, value);
+            fn write(&mut self, value: &T) -> Result<(), core::convert::Infallible> {
+                $end::write(self, value);
                 Ok(())
             }
         }
-    )*};
-}
-sure_writers!(hybrid chen double_buffer presence peterson nbw_temporal emeralds improved_double_buffer sdrtw);
-
-/// Readers whose attempts may fail, with the operations that make one attempt.
-macro_rules! readers {
-    ($($module:ident $end:ident $error:ty: $read:ident $into:ident $newer:ident)*) => {$(
-        impl<T: Plain> Read for $module::$end<'_, T> {
+    };
+    (reader $end:ident: $error:ty = $read:ident $into:ident $newer:ident) => {
+        impl<T: $crate::Plain> $crate::ends::Read for $end<'_, T> {
             type Value = T;
             type Error = $error;
 
             #[inline]
             fn read(&mut self) -> Result<Option<T>, $error> {
-                Ok($module::$end::$read(self)?.map(|sample| sample.value))
+                Ok($end::$read(self)?.map(|sample| sample.value))
             }
 
             #[inline]
             fn read_into(&mut self, value: &mut T) -> Result<bool, $error> {
-                Ok($module::$end::$into(self, value)?.is_some())
+                Ok($end::$into(self, value)?.is_some())
             }
         }
 
-        impl<T: Plain> Newer for $module::$end<'_, T> {
+        impl<T: $crate::Plain> $crate::ends::Newer for $end<'_, T> {
             #[inline]
-            fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, $error> {
-                $module::$end::$newer(self)
+            fn read_if_newer(&mut self) -> Result<Option<$crate::ends::Sample<T>>, $error> {
+                $end::$newer(self)
             }
         }
-    )*};
-}
-readers! {
-    hybrid Observer ReaderOvertaken: try_read try_read_into read_if_newer
-    nbw_temporal Reader ReaderOvertaken: read read_into read_if_newer
-    emeralds SlowReader ReaderOvertaken: read read_into read_if_newer
-    improved_double_buffer FastReader ReaderOvertaken: read_sample read_into read_if_newer
-    sdrtw Reader sdrtw::Retry: try_read try_read_into read_if_newer
-    spinlock Reader spinlock::LockHeld: try_read try_read_into try_read_if_newer
-}
-
-/// Readers that always succeed.
-macro_rules! sure_readers {
-    ($($module:ident $end:ident)*) => {$(
-        impl<T: Plain> Read for $module::$end<'_, T> {
+    };
+    (reader $end:ident) => {
+        impl<T: $crate::Plain> $crate::ends::Read for $end<'_, T> {
             type Value = T;
-            type Error = Infallible;
+            type Error = core::convert::Infallible;
 
             #[inline]
-            fn read(&mut self) -> Result<Option<T>, Infallible> {
-                Ok($module::$end::read(self))
+            fn read(&mut self) -> Result<Option<T>, core::convert::Infallible> {
+                Ok($end::read(self))
             }
 
             #[inline]
-            fn read_into(&mut self, value: &mut T) -> Result<bool, Infallible> {
-                Ok($module::$end::read_into(self, value).is_some())
-            }
-        }
-
-        impl<T: Plain> Newer for $module::$end<'_, T> {
-            #[inline]
-            fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Infallible> {
-                Ok($module::$end::read_if_newer(self))
+            fn read_into(&mut self, value: &mut T) -> Result<bool, core::convert::Infallible> {
+                Ok($end::read_into(self, value).is_some())
             }
         }
-    )*};
+
+        impl<T: $crate::Plain> $crate::ends::Newer for $end<'_, T> {
+            #[inline]
+            fn read_if_newer(
+                &mut self,
+            ) -> Result<Option<$crate::ends::Sample<T>>, core::convert::Infallible> {
+                Ok($end::read_if_newer(self))
+            }
+        }
+    };
 }
-sure_readers! {
-    hybrid Reader
-    chen Reader
-    double_buffer Reader
-    presence Reader
-    peterson Reader
-    improved_chen SlowReader
-    improved_double_buffer SlowReader
-}
+pub(crate) use ends;
 
 impl<T: Plain> Read for sdrtr::Reader<'_, T> {
     type Value = T;

@@ -3,6 +3,8 @@
 
 //! The language of `taut.toml`, in one table that drives reading, suggestions and the schema.
 
+use taut_model::Mechanism;
+
 use crate::spec::{By, Choice, Key, Need, Table, Type, Variant, Word};
 
 const fn key(name: &'static str, kind: Type, need: Need, doc: &'static str) -> Key {
@@ -627,34 +629,31 @@ static FLOWS: &[Word] = &[
     ),
 ];
 
-static MECHANISMS: &[Word] = &[
-    word("auto", "The plan chooses and says why."),
-    word("sdrtr", "SDrtR: the state of a writer that is not real-time, one real-time reader."),
-    word(
-        "sdrtw",
-        "SDrtW: the state of a real-time writer, in one buffer; readers that are not real-time may retry \
-          for long.",
-    ),
-    word("qrtr", "QrtR: a queue that refuses when full, one real-time reader."),
-    word("chen", "Chen: a state with a real-time reader; readers, all tasks, claim a buffer each."),
-    word("double-buffer", "Double Buffer: as Chen; two buffers for each, no exchanges by readers."),
-    word("presence", "Presence: as Chen; readers are counted into the newest buffer, no fences."),
-    word("peterson", "Peterson: as Chen; the writer copies for each reader that is reading."),
-    word(
-        "hybrid",
-        "Hybrid: a state with a real-time reader, or a real-time writer; clients may read without a claim.",
-    ),
-    word("improved-chen", "Improved Chen: a real-time writer; some readers claim, others are fast enough."),
-    word("nbw", "NBW: a real-time writer; all real-time readers are fast enough."),
-    word("srp", "SRP: a state of tasks of one core, one copy under a ceiling."),
-    word("msrp", "MSRP: a state of tasks of several cores, one copy; a waiting job spins."),
-    word("mpcp", "MPCP: a state of tasks of several cores, one copy; a waiting job is suspended."),
-    word("dbp", "DBP: a synchronous flow; the object records which buffer each reader reads."),
-    word("tccp", "TCCP: a synchronous flow; buffers in turn, as many as the periods and bounds require."),
+static MECHANISMS: &[Word] = &mechanisms();
+
+const LATER_MECHANISMS: [Word; 3] = [
     later("qrtwo", "QrtWo: a queue that drops the oldest."),
     later("qrtwc", "QrtWc: a queue that is cleared."),
     later("fmlp", "A lock with queues."),
 ];
+
+/// `auto`, all mechanisms in the order in which their type has them, and those of later versions.
+const fn mechanisms() -> [Word; 1 + Mechanism::ALL.len() + LATER_MECHANISMS.len()] {
+    let mut words =
+        [word("auto", "The plan chooses and says why."); 1 + Mechanism::ALL.len() + LATER_MECHANISMS.len()];
+    let mut at = 0;
+    while at < Mechanism::ALL.len() {
+        let mechanism = Mechanism::ALL[at];
+        words[1 + mechanism as usize] = word(mechanism.word(), mechanism.manual());
+        at += 1;
+    }
+    let mut at = 0;
+    while at < LATER_MECHANISMS.len() {
+        words[1 + Mechanism::ALL.len() + at] = LATER_MECHANISMS[at];
+        at += 1;
+    }
+    words
+}
 
 static CHAIN: Table = Table {
     noun: "chain",

@@ -71,6 +71,7 @@ pub(crate) enum Type {
 }
 
 /// A word that is allowed as a value.
+#[derive(Clone, Copy)]
 pub(crate) struct Word {
     pub(crate) name: &'static str,
     pub(crate) doc: &'static str,

@@ -49,7 +49,7 @@ pub use system::{App, Chain, ChainStep, Client, ClientKind, Model, Service};
 pub use task::{BestEffort, Class, Cost, RealTime, Task, Waits};
 pub use taut_policy::{
     Aim, Arrival, ArrivalPattern, CAPACITY_MAX, ChannelKind, Evidence, Flow, LINE_BYTES, LockingProtocol,
-    Mechanism, OnMissingPrivilege, OverflowPolicy, Overrun, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY,
-    PartyCounts, SAFE_STATE_MAX, STAMP_BYTES, SchedulingPolicy, ServerPolicy, Way, is_name,
+    Mechanism, MechanismForm, OnMissingPrivilege, OverflowPolicy, Overrun, PRIORITY_MAX, PROBE_PERIOD,
+    PROBE_PRIORITY, Parties, SAFE_STATE_MAX, STAMP_BYTES, SchedulingPolicy, ServerPolicy, Way, is_name,
 };
 pub use taut_time::{ParseSizeError, Size};

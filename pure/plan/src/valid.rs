@@ -406,14 +406,13 @@ fn reader_of(
 ) -> Result<(), Invalid> {
     let (name, reads, mechanism) = (&channel.name, &reader.name, channel.mechanism);
     let fits = match reader.way {
-        None => !mechanism.has_ways() && mechanism != Mechanism::Mpcp,
+        None => mechanism.ways().is_empty(),
         Some(Way::Claims) => mechanism.claims_max() > 0 && !reader.client || mechanism == Mechanism::Mpcp,
         Some(Way::ByTime) => parties.real_time_writer && known.is_real_time(reads, reader.client),
         Some(Way::LooksOn) => true,
     };
-    let claims_only = matches!(mechanism, Mechanism::Chen | Mechanism::DoubleBuffer | Mechanism::Presence)
-        || matches!(mechanism, Mechanism::Peterson | Mechanism::Mpcp);
-    let fits = fits && (reader.way.is_none() || mechanism.has_ways() || mechanism == Mechanism::Mpcp);
+    let claims_only = mechanism.ways() == [Way::Claims];
+    let fits = fits && (reader.way.is_none() || !mechanism.ways().is_empty());
     let fits = fits && (!claims_only || reader.way == Some(Way::Claims));
     let paper = mechanism.paper_name();
     require!(fits, "`{reads}` cannot read channel `{name}` in the given way: {paper} has no such readers");

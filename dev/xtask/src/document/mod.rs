@@ -7,6 +7,8 @@ pub(crate) mod citations;
 pub(crate) mod commands;
 pub(crate) mod dependencies;
 pub(crate) mod links;
+#[cfg(test)]
+mod recipes;
 
 /// The lines of a Markdown text outside of fenced blocks, with their numbers from 1.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {

@@ -605,6 +605,11 @@ impl<'m, T: Plain> Reader<'m, T> {
     }
 }
 
+crate::ends::ends! {
+    write Writer;
+    read Reader;
+}
+
 // # Checked
 //
 // - `tests/claims/behaviour.rs`: values, errors, in place, successors; also Miri

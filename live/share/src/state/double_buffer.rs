@@ -516,6 +516,11 @@ impl<'m, T: Plain> Iterator for Readers<'m, T> {
 impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
 impl<T: Plain> FusedIterator for Readers<'_, T> {}
 
+crate::ends::ends! {
+    write Writer;
+    read Reader;
+}
+
 // # Checked
 //
 // - `tests/buffers/behaviour.rs`: values, errors, successors, in place; also Miri

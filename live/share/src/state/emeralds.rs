@@ -445,6 +445,11 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     }
 }
 
+crate::ends::ends! {
+    write Writer;
+    read SlowReader: Overrun = read read_into read_if_newer;
+}
+
 // # Checked
 //
 // - `tests/temporal/behaviour.rs`: values, numbers, layout, successors, lies; also Miri

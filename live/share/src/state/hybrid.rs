@@ -649,6 +649,12 @@ impl<'m, T: Plain> Reader<'m, T> {
     }
 }
 
+crate::ends::ends! {
+    write Writer;
+    read Reader;
+    read Observer: Overrun = try_read try_read_into read_if_newer;
+}
+
 // # Checked
 //
 // - `tests/claims/behaviour.rs`: values, errors, successors; also Miri

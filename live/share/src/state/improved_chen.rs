@@ -277,6 +277,10 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     }
 }
 
+crate::ends::ends! {
+    read SlowReader;
+}
+
 // # Checked
 //
 // As [`super::hybrid`], whose code this is; and under its own names in `tests/claims/loom.rs`, `tests/claims/steps.rs`

@@ -635,6 +635,12 @@ impl<'m, T: Plain> Iterator for SlowReaders<'m, T> {
 impl<T: Plain> ExactSizeIterator for SlowReaders<'_, T> {}
 impl<T: Plain> FusedIterator for SlowReaders<'_, T> {}
 
+crate::ends::ends! {
+    write Writer;
+    read SlowReader;
+    read FastReader: Overrun = read_sample read_into read_if_newer;
+}
+
 // # Checked
 //
 // - `tests/buffers/behaviour.rs`: values, errors, successors, the distance of I5; also Miri

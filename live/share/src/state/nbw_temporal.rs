@@ -320,6 +320,11 @@ fn elsewhere<T: Plain>(ring: &Ring<'_, T>, latest: u64) -> Turn {
     ring.turn(latest)
 }
 
+crate::ends::ends! {
+    write Writer;
+    read Reader: Overrun = read read_into read_if_newer;
+}
+
 // # Checked
 //
 // - `tests/temporal/behaviour.rs`: values, numbers, layout, successors, lies, a mapping that may not be written; also

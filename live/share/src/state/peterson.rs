@@ -355,6 +355,11 @@ impl<'m, T: Plain> Reader<'m, T> {
     }
 }
 
+crate::ends::ends! {
+    write Writer;
+    read Reader;
+}
+
 // # Checked
 //
 // - `tests/temporal/behaviour.rs`: values, numbers, layout, successors, lies; also Miri

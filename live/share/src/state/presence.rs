@@ -520,6 +520,11 @@ impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
 impl<T: Plain> FusedIterator for Readers<'_, T> {}
 const _: () = assert!(at_offset(READERS_MAX).is_multiple_of(LINE_BYTES) && slots(READERS_MAX) < 64);
 
+crate::ends::ends! {
+    write Writer;
+    read Reader;
+}
+
 // # Checked
 //
 // - `tests/buffers/behaviour.rs`: values, errors, successors, in place; also Miri

@@ -314,6 +314,10 @@ impl Drop for Inside<'_> {
     }
 }
 
+crate::ends::ends! {
+    write Writer: NotPublished = try_publish;
+}
+
 // # Checked
 //
 // - `tests/nonblocking/behaviour.rs`: values, errors, layout against the model, successors; also Miri

@@ -289,6 +289,11 @@ impl<'m, T: Plain> Reader<'m, T> {
     }
 }
 
+crate::ends::ends! {
+    write Writer;
+    read Reader: Retry = try_read try_read_into read_if_newer;
+}
+
 // # Checked
 //
 // - `tests/nonblocking/behaviour.rs`: values, errors, layout against the model, successors; also Miri

@@ -436,6 +436,11 @@ impl<'m, T: Plain> Reader<'m, T> {
     }
 }
 
+crate::ends::ends! {
+    write Writer: Busy = try_write;
+    read Reader: Busy = try_read try_read_into try_read_if_newer;
+}
+
 // # Checked
 //
 // - `tests/temporal/behaviour.rs`: values, numbers, layout, successors; also Miri

@@ -50,10 +50,14 @@ impl Claim {
 
     /// What the readers of a mechanism claim; `None` if it has no form with fast readers here.
     pub fn of(mechanism: Mechanism) -> Option<Self> {
-        match mechanism {
-            Mechanism::Chen | Mechanism::Peterson => Some(Self::Buffer),
-            Mechanism::DoubleBuffer => Some(Self::Row),
-            _ => None,
+        Self::ALL.into_iter().find(|claim| claim.mechanisms().contains(&mechanism))
+    }
+
+    /// The mechanisms whose readers claim this, among those that have a form with fast readers here.
+    const fn mechanisms(self) -> &'static [Mechanism] {
+        match self {
+            Self::Buffer => &[Mechanism::Chen, Mechanism::Peterson],
+            Self::Row => &[Mechanism::DoubleBuffer],
         }
     }
 

@@ -244,7 +244,7 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
         let fault = Fault::error(codes::MECHANISM_MISFIT, message, at(channel, "mechanism"), "does not fit");
         faults.push(
             of_parties(fault, draft, channel, link)
-                .note(format!("{} {}", pinned.paper_name(), serves(pinned)))
+                .note(format!("{} {}", pinned.paper_name(), pinned.parties()))
                 .help(help),
         );
     }
@@ -265,37 +265,6 @@ fn of_parties(mut fault: Fault, draft: &Draft, channel: &ChannelDraft, link: &Li
     }
     let readers = link.readers.iter().map(|reader| one(*reader)).collect::<Vec<_>>();
     fault.also(at(channel, "to"), readers.join(", "))
-}
-
-fn serves(mechanism: Mechanism) -> &'static str {
-    match mechanism {
-        Mechanism::Sdrtr => "is for the state of a writer that is not real-time and one real-time reader",
-        Mechanism::Sdrtw => "is for the state of a real-time writer and readers that are not real-time",
-        Mechanism::Qrtr => "is for a queue to one real-time reader",
-        Mechanism::Chen | Mechanism::Peterson => {
-            "is for a state with a real-time reader and at most 250 readers, all of them tasks: a reader stores a \
-             word, but a client has only read access to the states that it reads"
-        }
-        Mechanism::DoubleBuffer => {
-            "is for a state with a real-time reader and at most 63 readers, all of them tasks: a reader stores a \
-             word, but a client has only read access to the states that it reads"
-        }
-        Mechanism::Presence => {
-            "is for a state with a real-time reader and at most 58 readers, all of them tasks: a reader stores a \
-             word, but a client has only read access to the states that it reads"
-        }
-        Mechanism::Hybrid => {
-            "is for a state with 1 to 250 real-time readers, or for the state of a real-time writer with other readers"
-        }
-        Mechanism::ImprovedChen | Mechanism::Nbw => {
-            "is for the state of a real-time writer with a real-time reader: it relies on the least time between two \
-             writes"
-        }
-        Mechanism::Srp | Mechanism::Msrp | Mechanism::Mpcp => {
-            "is a lock, for a state of real-time tasks only: a real-time task never waits for another party"
-        }
-        Mechanism::Dbp | Mechanism::Tccp => "is for a synchronous flow: write `flow = \"synchronous\"`",
-    }
 }
 
 /// Why no mechanism of this version serves these parties, and what would work.

@@ -4,9 +4,10 @@
 //! Chooses the protocol that carries a state, the number of its buffers, and the way in which it protects each reader
 //! from the writer.
 //!
-//! Of the protocols that serve the parties, the plan takes the one with the smallest object. Protocols that rest on
-//! time use proven response times, or deadlines in a plan that is not proven and therefore not run. None of them
-//! relies on time alone: a reader detects it if the writer overtakes it after all, and does not get a torn value.
+//! Of the protocols that serve the parties and have [`Way`]s, the plan takes the one with the smallest object.
+//! Protocols that rest on time use proven response times, or deadlines in a plan that is not proven and therefore not
+//! run. None of them relies on time alone: a reader detects it if the writer overtakes it after all, and does not get
+//! a torn value.
 
 use taut_analysis::wait_free::writes_during_read::{self, WriterTiming};
 use taut_analysis::wait_free::{buffers, partition};
@@ -196,10 +197,7 @@ fn candidate(
         | Mechanism::Dbp
         | Mechanism::Tccp => return Err(Misfit::Size),
     };
-    if matches!(
-        mechanism,
-        Mechanism::Chen | Mechanism::Peterson | Mechanism::DoubleBuffer | Mechanism::Presence
-    ) {
+    if mechanism.ways() == [Way::Claims] {
         ways.fill(Way::Claims);
     }
     let bytes = bytes(slots, claims).ok_or(Misfit::Size)?;

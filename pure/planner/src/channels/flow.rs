@@ -5,8 +5,8 @@
 
 use taut_analysis::queue::{self, SendingTask, TakingTask};
 use taut_model::{
-    Arrival, CAPACITY_MAX, Channel, ChannelId, ChannelKind, Class, Fault, KeyPath, Mechanism, Model, PartyId,
-    STAMP_BYTES, Way, codes,
+    Arrival, CAPACITY_MAX, Channel, ChannelId, ChannelKind, Class, Fault, LockingProtocol, Mechanism,
+    MechanismForm, Model, Party, Place, STAMP_BYTES, Way, codes,
 };
 use taut_time::Duration;
 
@@ -35,17 +35,21 @@ impl Realisation {
     }
 
     /// A state under a lock.
-    fn locked(model: &Model, channel: &Channel, mechanism: Mechanism) -> Self {
+    fn locked(model: &Model, channel: &Channel, mechanism: Mechanism, locking: LockingProtocol) -> Self {
         let mut locked = Self::of(mechanism);
         locked.buffers = Some(1);
-        if mechanism == Mechanism::Mpcp {
+        if mechanism.ways() == [Way::Claims] {
             locked.ways = vec![Way::Claims; channel.readers.len()];
         }
         let by = if channel.mechanism.is_some() { "pinned; " } else { "" };
-        let waits = match mechanism {
-            Mechanism::Srp => "on one core, under a ceiling: no task that uses the state preempts its holder",
-            Mechanism::Msrp => "on several cores: a waiting job spins",
-            _ => "on several cores: a waiting job is suspended",
+        let waits = match locking {
+            LockingProtocol::Srp | LockingProtocol::Dfp => {
+                "on one core, under a ceiling: who has it is preempted by nobody who wants it"
+            }
+            LockingProtocol::Msrp => "on several cores: who waits for it spins",
+            LockingProtocol::Mpcp | LockingProtocol::FmlpPlus => {
+                "on several cores: who waits for it is suspended"
+            }
         };
         let copying = model.payloads()[channel.payload]
             .size()
@@ -127,22 +131,21 @@ pub(crate) fn realise(
     let channel = model.channel(id);
     let serving = buffers::serving(model, id);
     let pinned = channel.mechanism.filter(|pinned| serving.contains(pinned));
-    if let Some(lock) = channel.decided.or(pinned).filter(|decided| decided.locking().is_some()) {
-        return Realisation::locked(model, channel, lock);
-    }
-    // The model has refused channels that no mechanism serves; the fallback to a state is the safest.
+    let lock = channel.decided.or(pinned).filter(|decided| decided.locking().is_some());
     let decided = channel.decided.filter(|decided| serving.contains(decided));
-    let mechanism = pinned.or(decided).or(serving.first().copied()).unwrap_or(Mechanism::Sdrtw);
-    if mechanism.preserves_flow() || mechanism.has_ways() {
-        return buffered(model, id, (mechanism, &serving), bounds, faults);
-    }
-    let mut realisation = Realisation::of(mechanism);
-    let parties = match mechanism {
-        Mechanism::Sdrtr => "state of a writer that is not real-time, one real-time reader",
-        Mechanism::Sdrtw => "state of a real-time writer, no real-time reader",
-        _ if model.is_real_time(channel.writer) => "queue between real-time tasks",
-        _ => "queue from a writer that is not real-time to a real-time reader",
+    // The model has refused channels that no mechanism serves; the fallback to a state is the safest.
+    let mechanism = lock.or(pinned).or(decided).or(serving.first().copied()).unwrap_or(Mechanism::Sdrtw);
+    let parties = match (mechanism.form(), model.is_real_time(channel.writer)) {
+        (MechanismForm::Lock(locking), _) => return Realisation::locked(model, channel, mechanism, locking),
+        (MechanismForm::Buffers | MechanismForm::Flow, _) => {
+            return buffered(model, id, (mechanism, &serving), bounds, faults);
+        }
+        (MechanismForm::Slots, false) => "state of a writer that is not real-time, one real-time reader",
+        (MechanismForm::Slots, true) => "state of a real-time writer, no real-time reader",
+        (MechanismForm::Queue, true) => "queue between real-time tasks",
+        (MechanismForm::Queue, false) => "queue from a writer that is not real-time to a real-time reader",
     };
+    let mut realisation = Realisation::of(mechanism);
     let by = if pinned.is_some() { "pinned; " } else { "" };
     realisation.reason = format!("{by}{parties}");
     if channel.kind == ChannelKind::Queue {

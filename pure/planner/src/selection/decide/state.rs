@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use taut_analysis::memory;
 use taut_model::{
-    ChannelId, Class, Executor, Fault, KeyPath, Mechanism, Model, PartyId, RealTime, SchedulingPolicy, codes,
+    ChannelId, Class, Executor, Fault, LockingProtocol, Mechanism, Model, Party, Place, RealTime,
+    SchedulingPolicy, codes,
 };
 use taut_time::Duration;
 
@@ -47,18 +48,14 @@ pub(super) fn is_smallest(model: &Model, candidate: &Candidate) -> bool {
     };
     let readers = model.channel(candidate.id).readers.len() as u64;
     // At most one core per party spins for it.
-    let words = match lock {
-        Mechanism::Srp => Ok(0),
-        _ => memory::lock(readers + 1),
+    let words = match lock.locking().and_then(LockingProtocol::global) {
+        None => Ok(0),
+        Some(_) => memory::lock(readers + 1),
     };
     let taken = words.ok().zip(lock.bytes(value, 1, 0)).and_then(|(words, object)| words.checked_add(object));
     let serving = buffers::serving(model, candidate.id).into_iter();
-    let mut others = serving.filter(|mechanism| mechanism.has_ways()).map(|mechanism| {
-        // The fewest buffers that any of them can have, and the fewest readers with an entry of their own.
-        let slots = if mechanism == Mechanism::Peterson { 2 } else { 3 };
-        let claims = u32::from(!matches!(mechanism, Mechanism::Nbw | Mechanism::ImprovedChen));
-        mechanism.bytes(value, slots, claims)
-    });
+    let mut others =
+        serving.filter(|mechanism| mechanism.has_ways()).map(|mechanism| mechanism.bytes_min(value));
     taken.is_some_and(|taken| others.all(|other| other.is_none_or(|other| taken <= other)))
 }
 

@@ -219,10 +219,9 @@ impl OfferInputs<'_> {
             let time = copy.checked_mul(times).ok_or(Overflow)?;
             added.push((at, self.layout.slower(time)?));
         }
-        let timed = matches!(mechanism, Mechanism::ImprovedChen | Mechanism::Nbw);
         let footprint = Counted { model: self.model.clone(), id, mechanism, tasks: self.tasks.clone() };
-        let memory = match timed {
-            true => OfferMemory::Asked(Arc::new(footprint)),
+        let memory = match mechanism.rests_on_time() {
+            true => Memory::Asked(Arc::new(footprint)),
             // The bytes do not depend on times: pass any.
             false => match footprint.bytes(&vec![Duration::ZERO; self.tasks.len()])? {
                 Some(bytes) => OfferMemory::Fixed(bytes),
