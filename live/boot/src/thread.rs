@@ -5,12 +5,10 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use taut_plan::STACK_BYTES;
 use taut_sys::{futex, thread};
 
 use crate::{Guarantee, Guarantees};
-
-/// Bytes of a real-time thread's stack, present before release 0. [`taut_plan`] counts them as runtime memory.
-pub const STACK_BYTES: usize = 256 << 10;
 
 /// Where a thread runs, and at which priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread::{Builder, Scope};
 
-use taut_boot::thread::STACK_BYTES;
 use taut_event::Record;
+use taut_plan::STACK_BYTES;
 use taut_sys::interrupt::ThreadSlot;
 use taut_sys::safe_state::{self, ThreadEnd, ThreadReport};
 use taut_sys::{process, signals, terminal, thread};

@@ -8,11 +8,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread::{Builder, Scope as ThreadScope, ScopedJoinHandle};
 
-use taut_boot::thread::{STACK_BYTES, ThreadPlacement, place_thread};
+use taut_boot::thread::{ThreadPlacement, place_thread};
 use taut_boot::{Guarantee, Guarantees, StartBarrier};
 use taut_event::{Kind, Record};
-use taut_plan::Plan;
-use taut_sys::thread::ThreadPolicy;
+use taut_plan::{Plan, STACK_BYTES};
+use taut_sys::thread::Policy;
 use taut_sys::{clock, interrupt, process, thread};
 use taut_time::Instant;
 

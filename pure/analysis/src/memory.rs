@@ -19,19 +19,21 @@
 //!
 //! Every object starts at a multiple of [`LINE_BYTES`], so sizes are rounded up to it.
 
-use taut_model::{Class, LINE_BYTES, Mechanism, Model, Payload, STAMP_BYTES, Service, ServiceId, Size, Task};
+use taut_model::{
+    Class, LINE_BYTES, Mechanism, Model, Payload, STACK_BYTES, STAMP_BYTES, Service, ServiceId, Size, Task,
+};
 
 use crate::Overflow;
 
-/// Stack of a real-time thread. It is locked and prefaulted, so all of it counts.
-pub const STACK_BYTES: u64 = 256 << 10;
+/// Stack of a real-time thread.
+const STACK: u64 = STACK_BYTES as u64;
 /// Trace ring of a real-time thread.
 pub const RING_BYTES: u64 = 64 << 10;
 /// What a core with a dispatcher needs in addition: the stack of the dispatcher's thread, and a ring of four times
 /// the size.
-pub const DISPATCHER_BYTES: u64 = STACK_BYTES + 4 * RING_BYTES;
+pub const DISPATCHER_BYTES: u64 = STACK + 4 * RING_BYTES;
 /// What the thread that brings outputs to rest needs: its stack, and the stack of its signal handlers.
-pub const SAFE_STATE_BYTES: u64 = STACK_BYTES + (64 << 10);
+pub const SAFE_STATE_BYTES: u64 = STACK + (64 << 10);
 
 /// Rounds up to where the next object may start.
 ///
@@ -93,7 +95,7 @@ pub fn runtime(model: &Model, dispatched: usize) -> Result<Size, Overflow> {
     let threads = model.real_time().count() + served + model.platform().cores.len();
     let threads = u64::try_from(threads).map_err(|_| Overflow)?;
     let dispatchers = u64::try_from(dispatched).map_err(|_| Overflow)?;
-    let threads = threads.checked_mul(STACK_BYTES + RING_BYTES).ok_or(Overflow)?;
+    let threads = threads.checked_mul(STACK + RING_BYTES).ok_or(Overflow)?;
     let dispatchers = dispatchers.checked_mul(DISPATCHER_BYTES).ok_or(Overflow)?;
     let safe_state = if model.app().safe_state.is_some() { SAFE_STATE_BYTES } else { 0 };
     sum([threads, dispatchers, safe_state]).map(Size::from_bytes)

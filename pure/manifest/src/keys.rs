@@ -108,6 +108,9 @@ static APP: Table = Table {
     ],
 };
 
+/// Any size.
+const SIZE: Type = Type::Size { min: 0, max: u64::MAX };
+
 const CPU: Type = Type::Integer { min: 0, max: 1023 };
 
 pub(crate) static PLATFORM: Table = Table {
@@ -119,7 +122,7 @@ pub(crate) static PLATFORM: Table = Table {
         key("scheduler", Type::Words(SCHEDULERS), Need::Default("fp"), "The scheduling policy of the cores."),
         key(
             "memory",
-            Type::Size,
+            SIZE,
             Need::Default("64MiB"),
             "What the application may lock; all of it is prefaulted before release 0.",
         ),
@@ -262,7 +265,7 @@ static FIELDS_PAYLOAD: Table = Table {
 static SERVICE: Table = Table {
     noun: "service",
     doc: "Tasks that start, pause, resume and stop together and share a persistent scope.",
-    keys: &[key("persistent", Type::Size, Need::Default("0B"), "The scope that its tasks share.")],
+    keys: &[key("persistent", SIZE, Need::Default("0B"), "The scope that its tasks share.")],
 };
 
 static RESOURCE: Table = Table {
@@ -514,8 +517,8 @@ static MEMORY: Table = Table {
     noun: "task's memory",
     doc: "Scopes: fixed regions that the task allocates from.",
     keys: &[
-        key("persistent", Type::Size, Need::Default("0B"), "Lives as long as the task."),
-        key("release", Type::Size, Need::Default("0B"), "Empty again at each job."),
+        key("persistent", SIZE, Need::Default("0B"), "Lives as long as the task."),
+        key("release", SIZE, Need::Default("0B"), "Empty again at each job."),
     ],
 };
 

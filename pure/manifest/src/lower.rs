@@ -10,7 +10,7 @@ use taut_model::{
     ClientKind, Cost, Draft, Evidence, Executor, Flow, LockingProtocol, Mechanism, OnMissingPrivilege,
     OverflowPolicy, OverheadSources, Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft,
     Scalar, SchedulingPolicy, SectionDraft, SegmentDraft, ServerDraft, ServerPolicy, ServiceDraft, Shared,
-    Size, TaskDraft,
+    Size, Stated, TaskDraft,
 };
 use taut_time::Duration;
 
@@ -165,29 +165,31 @@ fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
     let time = |key: &str| fields.duration(key).unwrap_or(Duration::ZERO);
     ClassDraft::RealTime(RealTimeDraft {
         arrival: arrival(fields.fields("arrival")),
-        deadline: time("deadline"),
-        jitter: time("jitter"),
-        wcet: Cost {
-            value: wcet.and_then(|wcet| wcet.duration("value")).unwrap_or(Duration::ZERO),
-            source: evidence(wcet.and_then(|wcet| wcet.word("source"))),
-            margin_permille: wcet.and_then(|wcet| wcet.permille("margin")).unwrap_or(0),
+        stated: Stated {
+            deadline: time("deadline"),
+            jitter: time("jitter"),
+            wcet: Cost {
+                value: wcet.and_then(|wcet| wcet.duration("value")).unwrap_or(Duration::ZERO),
+                source: evidence(wcet.and_then(|wcet| wcet.word("source"))),
+                margin_permille: wcet.and_then(|wcet| wcet.permille("margin")).unwrap_or(0),
+            },
+            non_preemptive: time("non-preemptive"),
+            persistent: size("persistent"),
+            release: size("release"),
+            on_overrun: match fields.word("on-overrun") {
+                Some("run-on") => Overrun::RunOn,
+                Some("kill-job") => Overrun::KillJob,
+                Some("stop-app") => Overrun::StopApp,
+                Some("demote") => Overrun::Demote,
+                _ => Overrun::SkipNext,
+            },
+            budget: fields.duration("budget"),
         },
-        non_preemptive: time("non-preemptive"),
         sections: fields.many("sections").iter().map(section).collect(),
         segments: fields.many("segments").iter().map(segment).collect(),
         server: fields.text("server").map(str::to_owned),
         core: fields.integer("core").and_then(|core| u16::try_from(core).ok()),
         priority: fields.integer("priority"),
-        persistent: size("persistent"),
-        release: size("release"),
-        on_overrun: match fields.word("on-overrun") {
-            Some("run-on") => Overrun::RunOn,
-            Some("kill-job") => Overrun::KillJob,
-            Some("stop-app") => Overrun::StopApp,
-            Some("demote") => Overrun::Demote,
-            _ => Overrun::SkipNext,
-        },
-        budget: fields.duration("budget"),
     })
 }
 

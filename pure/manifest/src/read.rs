@@ -4,6 +4,7 @@
 //! Reads a tree by the tables of keys, and reports everything that can be wrong with a single key or value.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use taut_model::{Fault, KeyPath, Scalar, Size, codes, nearest};
 use taut_time::Duration;
@@ -585,7 +586,13 @@ fn plain<'t>(path: &str, node: &'t Node<'_>, name: &str, kind: &'static Type) ->
     match (kind, &node.value) {
         (Type::Text, Value::Text(text)) => Ok(Item::Text(text)),
         (Type::Duration, Value::Text(text)) => quantity::duration(text, place).map(Item::Duration),
-        (Type::Size, Value::Text(text)) => quantity::size(text, place).map(Item::Size),
+        (Type::Size { min, max }, Value::Text(text)) => {
+            let size = quantity::size(text, place.clone())?;
+            if (min..=max).contains(&&size.as_bytes()) {
+                return Ok(Item::Size(size));
+            }
+            Err(out_of_range(name, Size::from_bytes(*min), Size::from_bytes(*max), place))
+        }
         (Type::Percent, Value::Text(text)) => quantity::percent(text, place).map(Item::Permille),
         (Type::Scalar, Value::Text(text)) => {
             quantity::scalar(text, place).map(|(scalar, len)| Item::Scalar(scalar, len))
@@ -621,7 +628,7 @@ fn unknown_format(place: KeyPath) -> Fault {
         .help("write `manifest = 1`, or use the version of taut for which the manifest was written")
 }
 
-fn out_of_range(name: &str, min: i64, max: i64, place: KeyPath) -> Fault {
+fn out_of_range<T: Display>(name: &str, min: T, max: T, place: Place) -> Fault {
     let message = format!("`{name}` is out of range");
     Fault::error(codes::OUT_OF_RANGE, message, place, format!("not in {min} to {max}"))
         .help(format!("use {min} to {max}"))
@@ -642,7 +649,7 @@ fn unnamed_entries(node: &Node<'_>, items: &[Node<'_>], name: &str, kind: &Type,
 fn wrong_type(name: &str, node: &Node<'_>, kind: &Type, place: KeyPath) -> Fault {
     let code = match (kind, &node.value) {
         (Type::Duration, Value::Integer(_) | Value::Float(_)) => codes::BAD_DURATION,
-        (Type::Size, Value::Integer(_) | Value::Float(_)) => codes::BAD_SIZE,
+        (Type::Size { .. }, Value::Integer(_) | Value::Float(_)) => codes::BAD_SIZE,
         (Type::Percent, Value::Integer(_) | Value::Float(_)) => codes::BAD_PERCENT,
         _ => codes::WRONG_TYPE,
     };
@@ -658,7 +665,7 @@ fn wrong_type(name: &str, node: &Node<'_>, kind: &Type, place: KeyPath) -> Fault
             fault.help(format!("write \"{time}\" if seconds are meant"))
         }
         // A number this large means bytes, not a number of larger units.
-        (Type::Size, Value::Integer(Some(number @ 4096..))) if u64::try_from(*number).is_ok() => {
+        (Type::Size { .. }, Value::Integer(Some(number @ 4096..))) if u64::try_from(*number).is_ok() => {
             let size = Size::from_bytes(u64::try_from(*number).unwrap_or(u64::MAX));
             fault.help(format!("write \"{size}\" if bytes are meant"))
         }
@@ -682,7 +689,7 @@ fn wrong_type(name: &str, node: &Node<'_>, kind: &Type, place: KeyPath) -> Fault
         (Type::Duration, Value::Integer(Some(number @ 0..))) => {
             fault.help(format!("write \"{number}ms\" if milliseconds are meant"))
         }
-        (Type::Size, Value::Integer(Some(number @ 0..))) => {
+        (Type::Size { .. }, Value::Integer(Some(number @ 0..))) => {
             fault.help(format!("write \"{number}KiB\" if kibibytes are meant"))
         }
         (Type::Percent, Value::Integer(Some(number @ 0..))) => fault.help(format!("write \"{number}%\"")),
@@ -709,7 +716,7 @@ fn default<'t>(kind: &Type, text: &'static str) -> Option<Item<'t>> {
     match kind {
         Type::Text => Some(Item::Text(text)),
         Type::Duration => quantity::duration(text, place).ok().map(Item::Duration),
-        Type::Size => quantity::size(text, place).ok().map(Item::Size),
+        Type::Size { .. } => quantity::size(text, place).ok().map(Item::Size),
         Type::Percent => quantity::percent(text, place).ok().map(Item::Permille),
         Type::Integer { .. } | Type::Ruled { .. } => text.parse().ok().map(Item::Integer),
         Type::Words(words) => word(words, text).ok().map(Item::Word),
@@ -729,5 +736,28 @@ fn lower_first(sentence: &str) -> String {
             first.to_lowercase().chain(chars).collect()
         }
         _ => sentence.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_in_its_range() {
+        static BETWEEN: Type = Type::Size { min: 64 << 10, max: 1 << 20 };
+        let read = |text: &str| {
+            let node = Node { file: 0, key: 0..0, span: 0..0, value: Value::Text(text.to_owned().into()) };
+            match plain("tasks.servo.stack", &node, "stack", &BETWEEN) {
+                Ok(Item::Size(size)) => Ok(size.as_bytes()),
+                Ok(other) => panic!("{other:?}"),
+                Err(fault) => Err((fault.code, fault.help)),
+            }
+        };
+        assert_eq!([read("64KiB"), read("1MiB")], [Ok(64 << 10), Ok(1 << 20)]);
+        let outside = Err((codes::OUT_OF_RANGE, Some("use 64KiB to 1MiB".to_owned())));
+        for text in ["65535B", "1048577B", "0B"] {
+            assert_eq!(read(text), outside, "{text}");
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use taut_model::Scalar;
+use taut_model::{Scalar, Size};
 
 use crate::keys::{OVERLAY_TASK_KEYS, ROOT};
 use crate::spec::{By, Choice, Need, Table, Type, Word};
@@ -98,7 +98,10 @@ impl Page {
         match kind {
             Type::Text => "text".into(),
             Type::Duration => "duration".into(),
-            Type::Size => "size".into(),
+            Type::Size { min: 0, max: u64::MAX } => "size".into(),
+            Type::Size { min, max } => {
+                format!("size, {} to {}", Size::from_bytes(*min), Size::from_bytes(*max))
+            }
             Type::Percent => "percentage".into(),
             Type::Scalar | Type::Element => "number type".into(),
             Type::Integer { min, max } | Type::Ruled { min, max } => range(*min, *max),

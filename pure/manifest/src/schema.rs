@@ -67,7 +67,7 @@ fn value(kind: &Type) -> Value {
             "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(ns|us|ms|s|min|h)\s*$",
             "examples": ["250us", "8ms", "1.5s"],
         }),
-        Type::Size => json!({
+        Type::Size { .. } => json!({
             "type": "string",
             "pattern": r"^\s*[0-9]+\s*(B|KiB|MiB|GiB)\s*$",
             "examples": ["512B", "256KiB", "64MiB"],

@@ -40,8 +40,8 @@ pub(crate) enum Type {
     Text,
     /// A length of time with a unit.
     Duration,
-    /// An amount of memory with a unit.
-    Size,
+    /// An amount of memory with a unit, in a range of bytes.
+    Size { min: u64, max: u64 },
     /// A percentage, to a tenth.
     Percent,
     /// A number type and its count: `u8*176`.
@@ -120,7 +120,7 @@ impl Type {
             Self::Text => "a text",
             Self::Words(_) => "a word",
             Self::Duration => "a duration",
-            Self::Size => "a size",
+            Self::Size { .. } => "a size",
             Self::Percent => "a percentage",
             Self::Scalar | Self::Element => "a number type",
             Self::Integer { .. } | Self::Ruled { .. } => "a whole number",
@@ -151,7 +151,7 @@ impl Type {
                 return last.map_or("\"…\"".into(), |word| format!("\"{}\"", word.name).into());
             }
             Self::Duration => "\"8ms\"",
-            Self::Size => "\"256KiB\"",
+            Self::Size { .. } => "\"256KiB\"",
             Self::Percent => "\"20%\"",
             Self::Scalar => "\"u8*176\"",
             Self::Element => "\"i16\"",

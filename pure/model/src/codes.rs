@@ -6,18 +6,28 @@
 
 use crate::Code;
 
+/// A row is a number, a name and a title. `$` comes first, for the macro that this one defines.
 macro_rules! codes {
-    ($($number:literal $name:ident $title:literal)*) => {
+    ($d:tt $($number:literal $name:ident $title:literal)*) => {
         $(
             #[doc = $title]
             pub const $name: Code = Code($number);
         )*
         /// All codes with their titles, by number.
         pub const ALL: &[(Code, &str)] = &[$(($name, $title)),*];
+
+        /// Passes all numbers to another macro, which can make a literal path of each.
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! with_all_codes {
+            ($d then:ident) => {
+                $d then! { $($number)* }
+            };
+        }
     };
 }
 
-codes! {
+codes! { $
     101 SYNTAX "the text is not TOML"
     102 UNKNOWN_KEY "no such key"
     103 MISSING_KEY "a key is missing"

@@ -2,12 +2,13 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use std::collections::BTreeSet;
+use std::ops::{Deref, DerefMut};
 
 use taut_time::Duration;
 
 use crate::{
-    App, BestEffort, ChannelKind, ClientKind, Cost, Fault, Flow, Mechanism, Model, OverflowPolicy, Overrun,
-    Payload, Platform, ServerPolicy, Shared, Size, rules,
+    App, BestEffort, ChannelKind, ClientKind, Fault, Flow, Mechanism, Model, OverflowPolicy, Payload,
+    Platform, ServerPolicy, Shared, Size, Stated, rules,
 };
 
 /// The input of [`Draft::build`], with names as references: everything from which a [`Model`] is made, before any rule
@@ -89,10 +90,7 @@ pub enum ClassDraft {
 #[expect(missing_docs, reason = "crate::RealTime says it")]
 pub struct RealTimeDraft {
     pub arrival: ArrivalDraft,
-    pub deadline: Duration,
-    pub jitter: Duration,
-    pub wcet: Cost,
-    pub non_preemptive: Duration,
+    pub stated: Stated,
     pub sections: Vec<SectionDraft>,
     pub segments: Vec<SegmentDraft>,
     pub server: Option<String>,
@@ -100,10 +98,20 @@ pub struct RealTimeDraft {
     pub core: Option<u16>,
     /// Any whole number that the manifest states; `None` for `"auto"`.
     pub priority: Option<i64>,
-    pub persistent: Size,
-    pub release: Size,
-    pub on_overrun: Overrun,
-    pub budget: Option<Duration>,
+}
+
+impl Deref for RealTimeDraft {
+    type Target = Stated;
+
+    fn deref(&self) -> &Stated {
+        &self.stated
+    }
+}
+
+impl DerefMut for RealTimeDraft {
+    fn deref_mut(&mut self) -> &mut Stated {
+        &mut self.stated
+    }
 }
 
 /// Critical sections on a resource, by name. The fields mean what [`crate::Section`] says.

@@ -4,7 +4,7 @@
 use taut_policy::ServerPolicy;
 use taut_time::Duration;
 
-use crate::{Arrival, Cost, Evidence, Overrun, RealTime, Size};
+use crate::{Arrival, Cost, Evidence, RealTime, Stated};
 
 /// A share of a core: a budget per period, at a priority of its own, for best-effort tasks or for one real-time task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,19 +43,12 @@ impl Server {
 pub(crate) fn as_task(budget: Duration, period: Duration) -> RealTime {
     RealTime {
         arrival: Arrival::Periodic { period, offset: Duration::ZERO },
-        deadline: period,
-        jitter: Duration::ZERO,
-        wcet: Cost { value: budget, source: Evidence::Static, margin_permille: 0 },
-        non_preemptive: Duration::ZERO,
+        stated: Stated::new(period, Cost { value: budget, source: Evidence::Static, margin_permille: 0 }),
         sections: Vec::new(),
         segments: Vec::new(),
         server: None,
         core: None,
         priority: None,
-        persistent: Size::ZERO,
-        release: Size::ZERO,
-        on_overrun: Overrun::RunOn,
-        budget: None,
         copying: Duration::ZERO,
         waits: crate::Waits::default(),
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+use std::ops::{Deref, DerefMut};
+
 use taut_policy::{Arrival, Evidence, Overrun};
 use taut_time::Duration;
 
@@ -31,16 +33,8 @@ pub enum Class {
 pub struct RealTime {
     /// When jobs arrive.
     pub arrival: Arrival<ChannelId>,
-    /// Relative deadline D, more than 0. It is longer than T only with [`Overrun::RunOn`]: then a job may wait for
-    /// the previous one.
-    pub deadline: Duration,
-    /// Release jitter J: the longest time from an arrival to its release.
-    pub jitter: Duration,
-    /// Execution time and its source.
-    pub wcet: Cost,
-    /// The longest time for which a more urgent task on the core must wait for this task, 0 if it is preemptible
-    /// throughout.
-    pub non_preemptive: Duration,
+    /// What the manifest states of it alone; read as if they were fields of this type.
+    pub stated: Stated,
     /// Its critical sections, at most one entry per resource; those of its segments, if it has any.
     pub sections: Vec<Section>,
     /// The segments of a job, in order, without the margin; empty if the manifest does not give them. The rest of the
@@ -53,6 +47,26 @@ pub struct RealTime {
     pub core: Option<CoreId>,
     /// 1 to [`PRIORITY_MAX`](crate::PRIORITY_MAX), larger = more urgent; `None` lets the plan choose.
     pub priority: Option<u8>,
+    /// The time that a job spends on copies in the mechanisms of its states beyond the one per access that the
+    /// execution time includes; 0 until [`crate::Model::decided`] sets the mechanisms.
+    pub copying: Duration,
+    /// The waiting and the cost that synchronous flows add; zero until [`crate::Model::waiting`] sets them.
+    pub waits: Waits,
+}
+
+/// What a manifest states of a real-time task without naming anything else: the same in a draft and in a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stated {
+    /// Relative deadline D, more than 0. It is longer than T only with [`Overrun::RunOn`]: then a job may wait for
+    /// the previous one.
+    pub deadline: Duration,
+    /// Release jitter J: the longest time from an arrival to its release.
+    pub jitter: Duration,
+    /// Execution time and its source.
+    pub wcet: Cost,
+    /// The longest time for which a more urgent task on the core must wait for this task, 0 if it is preemptible
+    /// throughout.
+    pub non_preemptive: Duration,
     /// Memory that lives as long as the task (or its service).
     pub persistent: Size,
     /// Memory from which a job allocates; it is empty again for the next job.
@@ -61,11 +75,37 @@ pub struct RealTime {
     pub on_overrun: Overrun,
     /// How long a job may execute before it overruns, at least C. `None` sets no limit but the next release.
     pub budget: Option<Duration>,
-    /// The time that a job spends on copies in the mechanisms of its states beyond the one per access that the
-    /// execution time includes; 0 until [`crate::Model::decided`] sets the mechanisms.
-    pub copying: Duration,
-    /// The waiting and the cost that synchronous flows add; zero until [`crate::Model::waiting`] sets them.
-    pub waits: Waits,
+}
+
+impl Stated {
+    /// A task of which nothing else is stated: preemptible, released on time, without scopes and without a budget. Its
+    /// late jobs run on.
+    pub const fn new(deadline: Duration, wcet: Cost) -> Self {
+        Self {
+            deadline,
+            jitter: Duration::ZERO,
+            wcet,
+            non_preemptive: Duration::ZERO,
+            persistent: Size::ZERO,
+            release: Size::ZERO,
+            on_overrun: Overrun::RunOn,
+            budget: None,
+        }
+    }
+}
+
+impl Deref for RealTime {
+    type Target = Stated;
+
+    fn deref(&self) -> &Stated {
+        &self.stated
+    }
+}
+
+impl DerefMut for RealTime {
+    fn deref_mut(&mut self) -> &mut Stated {
+        &mut self.stated
+    }
 }
 
 impl RealTime {

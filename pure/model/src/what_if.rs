@@ -5,21 +5,22 @@
 
 use taut_time::Duration;
 
-use crate::{Class, Model, Overrun, RealTime, Segment, TaskId};
+use crate::{Class, Model, Overrun, RealTime, Segment, Stated, TaskId};
 
 impl Model {
-    /// The same application, in which one real-time task has other timing, other sections or another core. The task's
-    /// memory, arrival, server and overrun policy stay.
+    /// The same application, in which one real-time task has other timing, other sections or another core. All else
+    /// that the manifest states of it stays: its memory, arrival, server and overrun policy.
     ///
     /// `None` if the rules for drafts reject the change, or if the task is not real-time.
     #[must_use]
     pub fn with_promise(&self, task: TaskId, real_time: RealTime) -> Option<Self> {
         let Class::RealTime(now) = &self.task(task).class else { return None };
-        let same = real_time.arrival == now.arrival
-            && real_time.server == now.server
-            && real_time.on_overrun == now.on_overrun
-            && (real_time.persistent, real_time.release) == (now.persistent, now.release);
-        if !same || !self.is_promise(task, &real_time) {
+        let Stated { deadline, jitter, wcet, non_preemptive, budget, .. } = real_time.stated;
+        let stays = Stated { deadline, jitter, wcet, non_preemptive, budget, ..now.stated }
+            == real_time.stated
+            && real_time.arrival == now.arrival
+            && real_time.server == now.server;
+        if !stays || !self.is_promise(task, &real_time) {
             return None;
         }
         let mut changed = self.clone();

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft, ClientDraft,
     ClientKind, Code, Cost, Draft, Evidence, OnMissingPrivilege, OverflowPolicy, OverheadSources, Overheads,
-    Overrun, Payload, PayloadField, Platform, RealTimeDraft, Scalar, SchedulingPolicy, ServiceDraft, Size,
+    Payload, PayloadField, Platform, RealTimeDraft, Scalar, SchedulingPolicy, ServiceDraft, Size, Stated,
     TaskDraft, codes,
 };
 use taut_time::Duration;
@@ -55,19 +55,15 @@ fn task(name: &str, period: Duration) -> TaskDraft {
         service: None,
         class: ClassDraft::RealTime(RealTimeDraft {
             arrival: ArrivalDraft::Periodic { period, offset: Duration::ZERO },
-            deadline: period,
-            jitter: Duration::ZERO,
-            wcet: Cost { value: Duration::from_ns(1), source: Evidence::Guess, margin_permille: 0 },
+            stated: Stated::new(
+                period,
+                Cost { value: Duration::from_ns(1), source: Evidence::Guess, margin_permille: 0 },
+            ),
             sections: Vec::new(),
             segments: Vec::new(),
             server: None,
-            non_preemptive: Duration::ZERO,
             core: None,
             priority: None,
-            persistent: Size::ZERO,
-            release: Size::ZERO,
-            on_overrun: Overrun::RunOn,
-            budget: None,
         }),
     }
 }

@@ -39,7 +39,8 @@ pub use shape::{
 /// Types of other crates that occur in a plan.
 pub use taut_policy::{
     Aim, Arrival, ChannelKind, Evidence, Flow, LockingProtocol, Mechanism, OnMissingPrivilege,
-    OverflowPolicy, Overrun, PROBE_PERIOD, PROBE_PRIORITY, STAMP_BYTES, SchedulingPolicy, ServerPolicy, Way,
+    OverflowPolicy, Overrun, PROBE_PERIOD, PROBE_PRIORITY, STACK_BYTES, STAMP_BYTES, SchedulingPolicy,
+    ServerPolicy, Way,
 };
 pub use taut_time::Size;
 pub use valid::{Invalid, ValidPlan};

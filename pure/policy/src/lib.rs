@@ -104,6 +104,6 @@ pub use server::ServerPolicy;
 pub use srp::{Srp, SrpTask};
 pub use stated::{
     Aim, CAPACITY_MAX, Evidence, OnMissingPrivilege, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY,
-    SAFE_STATE_MAX, is_name,
+    SAFE_STATE_MAX, STACK_BYTES, is_name,
 };
 pub use store::Store;

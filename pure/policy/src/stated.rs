@@ -14,6 +14,9 @@ pub const PROBE_PRIORITY: u8 = PRIORITY_MAX + 1;
 pub const PROBE_PERIOD: Duration = Duration::from_ms(1);
 /// The longest budget of a safe state: ending an application waits for it.
 pub const SAFE_STATE_MAX: Duration = Duration::from_ms(1_000);
+/// Bytes of the stack of a real-time thread. The runtime locks it and makes it present before release 0, and a plan
+/// counts all of it.
+pub const STACK_BYTES: usize = 256 << 10;
 /// The largest capacity of a queue, in values.
 pub const CAPACITY_MAX: u32 = 65_536;
 

@@ -20,13 +20,27 @@ struct Recipe {
     apart: &'static [&'static str],
 }
 
-const RECIPES: &[Recipe] = &[Recipe {
-    begins: "- **A mechanism**",
-    neighbour: &["Nbw", "nbw_temporal", "NbwTemporal"],
-    within: &["pure/", "live/", "edge/"],
-    // Protocols that are made from others.
-    apart: &["live/share/src/state/"],
-}];
+const RECIPES: &[Recipe] = &[
+    Recipe {
+        begins: "- **A mechanism**",
+        neighbour: &["Nbw", "nbw_temporal", "NbwTemporal"],
+        within: &["pure/", "live/", "edge/"],
+        // Protocols that are made from others.
+        apart: &["live/share/src/state/"],
+    },
+    Recipe {
+        begins: "- **A key of `taut.toml`**",
+        neighbour: &["on_overrun", "on-overrun"],
+        within: &["pure/manifest/", "pure/model/", "pure/planner/src/make.rs", "pure/plan/"],
+        // What depends on it: servers, cores that need a dispatcher, longer deadlines.
+        apart: &[
+            "pure/model/src/rules/platform.rs",
+            "pure/model/src/rules/servers.rs",
+            "pure/model/src/what_if.rs",
+            "pure/plan/src/core.rs",
+        ],
+    },
+];
 
 /// The files that a recipe lists, each as the first word of an item.
 fn listed(text: &str, recipe: &Recipe) -> Vec<String> {

@@ -9,7 +9,7 @@ use std::thread::{Builder, Scope};
 
 use taut_lock::LockLayoutError;
 use taut_lock::life::{Alive, Cpu, Lives};
-use taut_policy::any_queue;
+use taut_policy::{STACK_BYTES, any_queue};
 use taut_sys::interrupt::ThreadSlot;
 use taut_sys::{clock, futex, signals, thread};
 
@@ -27,8 +27,6 @@ use crate::threads::dispatcher::dispatch;
 use crate::threads::listeners::Listeners;
 use crate::threads::worker::{Works, work};
 
-/// Bytes of a thread's stack. A strict core prefaults all but 64 KiB before release 0.
-const STACK_BYTES: usize = 256 << 10;
 /// The time from the moment at which all threads are ready until release 0, ns.
 const LEAD_NS: u64 = 5_000_000;
 

@@ -144,19 +144,12 @@ fn real_time(draft: &Draft, names: &Names<'_>, task: &RealTimeDraft) -> Option<R
     let segments = segments::ordered(&task.segments, names, &mut sections)?.0;
     Some(RealTime {
         arrival: arrival(names, &task.arrival)?,
-        deadline: task.deadline,
-        jitter: task.jitter,
-        wcet: task.wcet,
-        non_preemptive: task.non_preemptive,
+        stated: task.stated,
         sections,
         segments,
         server,
         core,
         priority,
-        persistent: task.persistent,
-        release: task.release,
-        on_overrun: task.on_overrun,
-        budget: task.budget,
         copying: taut_time::Duration::ZERO,
         waits: crate::Waits::default(),
     })

@@ -10,7 +10,7 @@
 //! may be one with which it does not.
 
 use taut_analysis::{BoundTerm, Verdict, Why};
-use taut_model::{Class, Cost, Model, Overrun, RealTime, Segment, TaskId};
+use taut_model::{Class, Cost, Model, Overrun, RealTime, Segment, Stated, TaskId};
 use taut_time::Duration;
 
 use crate::advice::feasibility::Feasibility;
@@ -87,8 +87,8 @@ impl<'m> Room<'m> {
         let value = now.wcet.value;
         let step = step(value);
         let holds = |room: &mut Self, value| {
-            let wcet = Cost { value, ..now.wcet };
-            room.holds(now, room.task, RealTime { wcet, ..now.clone() })
+            let stated = Stated { wcet: Cost { value, ..now.wcet }, ..now.stated };
+            room.holds(now, room.task, RealTime { stated, ..now.clone() })
         };
         if self.is_kept() {
             let limit = most(now);
@@ -103,8 +103,10 @@ impl<'m> Room<'m> {
     pub(crate) fn deadline(&mut self) -> Option<Duration> {
         let now = self.now;
         let step = step(now.deadline);
-        let holds =
-            |room: &mut Self, deadline| room.holds(now, room.task, RealTime { deadline, ..now.clone() });
+        let holds = |room: &mut Self, deadline| {
+            let stated = Stated { deadline, ..now.stated };
+            room.holds(now, room.task, RealTime { stated, ..now.clone() })
+        };
         if self.is_kept() {
             return Some(self.last(now.deadline, Duration::ZERO, step, holds).min(now.deadline));
         }

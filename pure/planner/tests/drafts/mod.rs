@@ -10,7 +10,7 @@ use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft, ClientDraft,
     ClientKind, Cost, Draft, Evidence, Fault, Model, OnMissingPrivilege, OverflowPolicy, OverheadSources,
     Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft, Scalar, SchedulingPolicy,
-    SegmentDraft, ServiceDraft, Severity, Size, TaskDraft,
+    SegmentDraft, ServiceDraft, Severity, Size, Stated, TaskDraft,
 };
 use taut_plan::{Input, digest};
 use taut_planner::Planned;
@@ -32,19 +32,12 @@ pub fn cost(value: &str, margin_percent: u32) -> Cost {
 pub fn periodic(name: &str, period: &str, deadline: &str, wcet: &str) -> TaskDraft {
     let real_time = RealTimeDraft {
         arrival: ArrivalDraft::Periodic { period: time(period), offset: Duration::ZERO },
-        deadline: time(deadline),
-        jitter: Duration::ZERO,
-        wcet: cost(wcet, 0),
+        stated: Stated::new(time(deadline), cost(wcet, 0)),
         sections: Vec::new(),
         segments: Vec::new(),
         server: None,
-        non_preemptive: Duration::ZERO,
         core: None,
         priority: None,
-        persistent: Size::ZERO,
-        release: Size::ZERO,
-        on_overrun: Overrun::RunOn,
-        budget: None,
     };
     TaskDraft { name: name.into(), service: None, class: ClassDraft::RealTime(real_time) }
 }
