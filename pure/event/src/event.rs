@@ -5,10 +5,10 @@ use core::fmt;
 
 use taut_time::{Duration, Instant};
 
-use crate::fields::{Counter, ForeignFact, Interference, ObservedPlacement};
+use crate::fields::*;
 use crate::table::with_all_events;
-use crate::words::{TwoWords, Word};
-use crate::{CodeLocation, Ending, Kind, Record, SafeStateOutcome};
+use crate::words::{Bits, TwoWords, Word, are_apart};
+use crate::{Ending, Kind, Place, Record, Rest};
 
 /// A record of a known kind with a value that this version does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,18 +27,44 @@ impl fmt::Display for Undecodable {
 
 impl core::error::Error for Undecodable {}
 
+/// The bits of a word that carry a field: the whole word, if the row does not say which.
+macro_rules! bits {
+    (subject) => {
+        Bits::new(0, u16::BITS)
+    };
+    ($word:ident) => {
+        Bits::new(0, u64::BITS)
+    };
+    ($word:ident $low:literal $high:literal) => {
+        Bits::new($low, $high)
+    };
+}
+
+/// The bits of subject, job and value that carry a field.
+macro_rules! masks {
+    (subject $($bits:literal)*) => {
+        [bits!(subject $($bits)*).mask(), 0, 0]
+    };
+    (job $($bits:literal)*) => {
+        [0, bits!(job $($bits)*).mask(), 0]
+    };
+    (value $($bits:literal)*) => {
+        [0, 0, bits!(value $($bits)*).mask()]
+    };
+    (both) => {
+        [0, u64::MAX, u64::MAX]
+    };
+}
+
 macro_rules! decoded {
-    ($record:ident, subject) => {
-        decoded!($record, u64::from($record.subject), Word::from_word(u64::from($record.subject)))
-    };
-    ($record:ident, job) => {
-        decoded!($record, $record.job, Word::from_word($record.job))
-    };
-    ($record:ident, value) => {
-        decoded!($record, $record.value, Word::from_word($record.value))
-    };
     ($record:ident, both) => {
         decoded!($record, $record.job, TwoWords::from_words($record.job, $record.value))
+    };
+    ($record:ident, subject $($bits:literal)*) => {
+        decoded!($record, u64::from($record.subject), Word::from_word(bits!(subject $($bits)*).of($record.subject.into())))
+    };
+    ($record:ident, $word:ident $($bits:literal)*) => {
+        decoded!($record, $record.$word, Word::from_word(bits!($word $($bits)*).of($record.$word)))
     };
     ($record:ident, $word:expr, $field:expr) => {
         match $field {
@@ -49,26 +75,30 @@ macro_rules! decoded {
 }
 
 macro_rules! encode {
-    ($record:ident, subject, $field:ident) => {
-        // A count that does not fit is capped.
-        $record.subject = u16::try_from($field.to_word()).unwrap_or(u16::MAX)
-    };
-    ($record:ident, job, $field:ident) => {
-        $record.job |= $field.to_word()
-    };
-    ($record:ident, value, $field:ident) => {
-        $record.value |= $field.to_word()
-    };
-    ($record:ident, both, $field:ident) => {
+    ($record:ident, $field:ident, both) => {
         ($record.job, $record.value) = $field.to_words()
+    };
+    ($record:ident, $field:ident, subject $($bits:literal)*) => {
+        // It fits: the bits are 16 at most.
+        $record.subject |= u16::try_from(bits!(subject $($bits)*).put($field.to_word())).unwrap_or(u16::MAX)
+    };
+    ($record:ident, $field:ident, $word:ident $($bits:literal)*) => {
+        $record.$word |= bits!($word $($bits)*).put($field.to_word())
     };
 }
 
 macro_rules! events {
     ($(
         $(#[$doc:meta])*
-        $kind:ident = $number:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty = $word:ident,)* }
+        $kind:ident = $number:literal {
+            $($(#[$field_doc:meta])* $field:ident: $type:ty = $word:ident $([$low:literal..$high:literal])?,)*
+        }
     )*) => {
+        $(const _: () = assert!(
+            are_apart(&[$(masks!($word $($low $high)?)),*]),
+            concat!("two fields of `", stringify!($kind), "` share a bit of a word")
+        );)*
+
         /// What happened, with everything that a record says about it except the instant and the CPU. A [`Record`] is
         /// its encoding.
         ///
@@ -97,7 +127,7 @@ macro_rules! events {
             /// [`Undecodable`] if a word of it has a value that this version does not know.
             pub fn of(record: &Record) -> Result<Self, Undecodable> {
                 Ok(match record.kind {
-                    $(Kind::$kind => Self::$kind { $($field: decoded!(record, $word),)* },)*
+                    $(Kind::$kind => Self::$kind { $($field: decoded!(record, $word $($low $high)?),)* },)*
                 })
             }
 
@@ -106,7 +136,7 @@ macro_rules! events {
                 let mut record = Record { at, kind: self.kind(), cpu, subject: 0, job: 0, value: 0 };
                 match self {
                     $(Self::$kind { $($field,)* } => {
-                        $(encode!(record, $word, $field);)*
+                        $(encode!(record, $field, $word $($low $high)?);)*
                     })*
                 }
                 record

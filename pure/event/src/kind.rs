@@ -16,7 +16,7 @@ macro_rules! is_task {
 macro_rules! kinds {
     ($(
         $(#[$doc:meta])*
-        $kind:ident = $number:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty = $word:ident,)* }
+        $kind:ident = $number:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty = $word:ident $([$low:literal..$high:literal])?,)* }
     )*) => {
         /// What happened, as a record states it. [`crate::Event`] adds the fields.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ macro_rules! kinds {
             $(
                 $(#[$doc])*
                 #[doc = ""]
-                #[doc = concat!("In a record:" $(, " ", stringify!($word), " has `", stringify!($field), "`;")*)]
+                #[doc = concat!("In a record:" $(, " ", stringify!($word) $(, "[", stringify!($low), "..", stringify!($high), "]")?, " has `", stringify!($field), "`;")*)]
                 #[doc = "all else is 0."]
                 $kind = $number,
             )*

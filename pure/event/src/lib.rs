@@ -24,7 +24,7 @@ mod words;
 
 pub use ending::Ending;
 pub use event::{Event, Undecodable};
-pub use fields::{Counter, ForeignFact, ForeignThread, ForeignValue, Interference, ObservedPlacement};
+pub use fields::*;
 pub use foreign::Foreign;
 pub use kind::Kind;
 pub use record::Record;

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_time::Instant;
+use taut_time::{Duration, Instant};
 
 use crate::words::Word;
-use crate::{Kind, Record};
+use crate::{Event, Record};
 
 /// Bits of an address in the program.
 const OFFSET_BITS: u32 = 44;
 const IS_KNOWN: u64 = 1 << 44;
 const IS_IN_CALL: u64 = 1 << 45;
-const IS_HELD: u64 = 1 << 46;
-const RESOURCE: u32 = 47;
 
 /// Where a job stood when the runtime ended the application without waiting for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,17 +36,16 @@ pub struct CodeLocation {
 impl Stood {
     /// Encodes it as a record.
     pub fn to_record(self, at: Instant) -> Record {
-        let value = self.at.to_word() | self.resource.to_word();
-        Record { at, kind: Kind::Stood, cpu: 0, subject: self.task, job: self.job, value }
+        let Self { task, job, at: place, resource } = self;
+        Event::Stood { task, job, place, resource }.record(at, 0)
     }
 
-    /// Decodes a [`Kind::Stood`] record; `None` if the record is of another kind.
+    /// Decodes a [`Kind::Stood`](crate::Kind::Stood) record; `None` if the record is of another kind.
     pub fn from_record(record: &Record) -> Option<Self> {
-        if record.kind != Kind::Stood {
-            return None;
+        match Event::of(record) {
+            Ok(Event::Stood { task, job, place, resource }) => Some(Self { task, job, at: place, resource }),
+            _ => None,
         }
-        let (at, resource) = (Word::from_word(record.value)?, Word::from_word(record.value)?);
-        Some(Self { task: record.subject, job: record.job, at, resource })
     }
 }
 
@@ -67,15 +64,15 @@ impl Word for Option<CodeLocation> {
     }
 }
 
-/// A resource, and whether the job holds it.
+/// A resource's number plus 1, and a bit for whether the job holds it; 0 for none.
 impl Word for Option<(u16, bool)> {
     fn from_word(word: u64) -> Option<Self> {
-        let number = (word >> RESOURCE).checked_sub(1).and_then(|number| u16::try_from(number).ok());
-        Some(number.map(|number| (number, word & IS_HELD != 0)))
+        let number = (word >> 1).checked_sub(1).and_then(|number| u16::try_from(number).ok());
+        Some(number.map(|number| (number, word & 1 == 1)))
     }
 
     fn to_word(self) -> u64 {
-        self.map_or(0, |(number, held)| (u64::from(number) + 1) << RESOURCE | if held { IS_HELD } else { 0 })
+        self.map_or(0, |(number, held)| (u64::from(number) + 1) << 1 | u64::from(held))
     }
 }
 
@@ -98,14 +95,18 @@ impl SafeStateOutcome {
     /// Encodes it as a record: the instant of the request, how long the code took (ns), and how often it used the
     /// heap, if that was counted.
     pub fn to_record(self, at: Instant, took_ns: u64, heap: Option<u64>) -> Record {
-        let subject = heap.map_or(0, |uses| u16::try_from(uses.saturating_add(1)).unwrap_or(u16::MAX));
-        Record { at, kind: Kind::SafeState, cpu: 0, subject, job: Some(self).to_word(), value: took_ns }
+        let heap_use = heap.map(|uses| u16::try_from(uses).unwrap_or(u16::MAX));
+        let took = Duration::from_ns(took_ns);
+        Event::SafeState { heap_use, result: Some(self), took }.record(at, 0)
     }
 
-    /// Decodes a [`Kind::SafeState`] record; `None` if this version does not know the result, or the record is of
-    /// another kind.
+    /// Decodes a [`Kind::SafeState`](crate::Kind::SafeState) record; `None` if this version does not know the result,
+    /// or the record is of another kind.
     pub fn from_record(record: &Record) -> Option<Self> {
-        if record.kind == Kind::SafeState { Self::decode(record.job) } else { None }
+        match Event::of(record) {
+            Ok(Event::SafeState { result, .. }) => result,
+            _ => None,
+        }
     }
 
     fn decode(word: u64) -> Option<Self> {
@@ -141,6 +142,7 @@ impl Word for Option<SafeStateOutcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
 
     #[test]
     fn where_a_job_stood_is_a_record_and_back() {

@@ -4,8 +4,10 @@
 //! The one list of all events: for each its number, its fields, and the word of the record that carries each field.
 
 /// Passes all rows to another macro. A row is the kind, its number, and its fields, each with its type and its word:
-/// `subject`, `job` or `value`, or `both`: `job` and `value` together. A number never changes its meaning, and a field
-/// never changes its word: both are part of the file format.
+/// `subject`, `job` or `value`, or `both`: `job` and `value` together. `value[0..16]` is the lowest 16 bits of a word,
+/// for fields that share one; the compiler refuses fields that share a bit. A number never changes its meaning, and a
+/// field never changes its bits: both are part of the file format. A new kind has the number after the largest. No kind
+/// has the number 41, which no version used.
 macro_rules! with_all_events {
     ($then:ident) => {
         $then! {
@@ -315,9 +317,9 @@ macro_rules! with_all_events {
                 /// The job.
                 job: u64 = job,
                 /// What its thread was doing, if the thread reported it.
-                place: Option<CodeLocation> = value,
+                place: Option<Place> = value[0..46],
                 /// The innermost resource that the job held or waited for, and whether the job held it.
-                resource: Option<(u16, bool)> = value,
+                resource: Option<(u16, bool)> = value[46..64],
             }
             /// As `Moved`, for a thread that takes turns with others on a dispatched core.
             CoreMoved = 38 {

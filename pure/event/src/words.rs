@@ -5,7 +5,60 @@
 
 use taut_time::Duration;
 
-/// A field that one word carries. Fields that share a word use different bits of it.
+/// Some bits of a word: those from `low` on, up to but without `high`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bits {
+    low: u32,
+    high: u32,
+}
+
+impl Bits {
+    pub(crate) const fn new(low: u32, high: u32) -> Self {
+        assert!(low < high && high <= u64::BITS, "no bits of a word");
+        Self { low, high }
+    }
+
+    /// The largest number in them.
+    const fn most(self) -> u64 {
+        u64::MAX >> (u64::BITS - (self.high - self.low))
+    }
+
+    /// A word in which these bits are 1.
+    pub(crate) const fn mask(self) -> u64 {
+        self.most() << self.low
+    }
+
+    /// The number in these bits of a word.
+    pub(crate) const fn of(self, word: u64) -> u64 {
+        word >> self.low & self.most()
+    }
+
+    /// A word with the number in these bits. A number that does not fit is capped.
+    pub(crate) const fn put(self, number: u64) -> u64 {
+        let capped = if number > self.most() { self.most() } else { number };
+        capped << self.low
+    }
+}
+
+/// Whether no bit of subject, job and value carries two fields, by the bits of each field.
+pub(crate) const fn are_apart(fields: &[[u64; 3]]) -> bool {
+    let mut taken = [0; 3];
+    let mut at = 0;
+    while at < fields.len() {
+        let mut word = 0;
+        while word < taken.len() {
+            if taken[word] & fields[at][word] != 0 {
+                return false;
+            }
+            taken[word] |= fields[at][word];
+            word += 1;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// A field that one word carries, or some bits of a word, which then are a word of their own to it.
 pub(crate) trait Word: Sized {
     /// `None` if this version does not know the value.
     fn from_word(word: u64) -> Option<Self>;
@@ -74,5 +127,27 @@ impl Word for Duration {
 
     fn to_word(self) -> u64 {
         self.as_ns()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_of_a_word() {
+        let bits = Bits::new(4, 12);
+        assert_eq!((bits.mask(), bits.of(0xabcd), bits.put(0xbc)), (0xff0, 0xbc, 0xbc0));
+        assert_eq!(bits.put(0x100), 0xff0, "capped: the other bits are another field's");
+        let whole = Bits::new(0, 64);
+        assert_eq!((whole.mask(), whole.of(u64::MAX), whole.put(u64::MAX)), (u64::MAX, u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn fields_that_share_bits_are_found() {
+        let [low, high] = [Bits::new(0, 46).mask(), Bits::new(46, 64).mask()];
+        assert!(are_apart(&[[u64::MAX, 0, 0], [0, 0, low], [0, 0, high]]));
+        assert!(!are_apart(&[[0, 0, low], [0, 0, Bits::new(45, 64).mask()]]));
+        assert!(!are_apart(&[[0, 1, 0], [0, u64::MAX, u64::MAX]]));
     }
 }

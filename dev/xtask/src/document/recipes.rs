@@ -40,6 +40,12 @@ const RECIPES: &[Recipe] = &[
             "pure/plan/src/core.rs",
         ],
     },
+    Recipe {
+        begins: "- **An event**",
+        neighbour: &["Slept = 32", "Event::Slept", "Recorded::Slept", "Kind::Slept"],
+        within: &["pure/", "live/", "edge/"],
+        apart: &[],
+    },
 ];
 
 /// The files that a recipe lists, each as the first word of an item.

@@ -3,7 +3,7 @@
 
 //! Which job runs, given the background and the servers, and for how long it may run.
 
-use taut_event::Kind;
+use taut_event::{Event, Kind};
 use taut_policy::{Misuse, Remedy, Trouble};
 use taut_sys::clock;
 use taut_time::{Duration, Instant};
@@ -59,7 +59,8 @@ impl State {
             return Ok(());
         }
         slot.looks_left -= 1;
-        self.log.beside(now_ns, self.serving.subjects[server], passed_ns, others_ns);
+        let (passed, others) = (Duration::from_ns(passed_ns), Duration::from_ns(others_ns));
+        self.log.event(now_ns, Event::Beside { server: self.serving.subjects[server], passed, others });
         self.serving.pass_beside(&mut self.rule, others_ns, now_ns)
     }
 
@@ -85,7 +86,9 @@ impl State {
     /// The dispatcher records the servers whose turns began or ended with its decision, because time did that.
     pub(crate) fn log_turns(&mut self, now_ns: u64) {
         for (subject, left_ns) in self.serving.changed() {
-            self.log.server(now_ns, subject, left_ns);
+            // What it may use at once.
+            let budget = Duration::from_ns(left_ns);
+            self.log.event(now_ns, Event::Budget { server: subject, budget });
         }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_event::{Kind, Record};
+use taut_event::{Event, Kind, Record};
 use taut_time::Instant;
 use taut_trace::Recorder;
 
@@ -72,17 +72,12 @@ impl Log {
         }
     }
 
-    /// Records a server's budget: what it may use at once.
-    pub(crate) fn server(&mut self, at: u64, subject: u16, left_ns: u64) {
-        if self.level >= RecordingLevel::Jobs {
-            self.put_as(at, Kind::Budget, subject, 0, left_ns);
-        }
-    }
-
-    /// Records that others had the core for `others_ns` of the `passed_ns` since the server was last advanced.
-    pub(crate) fn beside(&mut self, at: u64, subject: u16, passed_ns: u64, others_ns: u64) {
-        if self.level >= RecordingLevel::Jobs {
-            self.put_as(at, Kind::Beside, subject, passed_ns, others_ns);
+    /// Records an event whose subject is not one of the core's tasks, by its number in the plan.
+    pub(crate) fn event(&mut self, at: u64, event: Event) {
+        if self.level >= Level::Jobs
+            && let Some(recorder) = &mut self.recorder
+        {
+            recorder.record(event.record(Instant::from_ns(at), self.cpu));
         }
     }
 
