@@ -12,7 +12,7 @@ use taut_boot::thread::{ThreadPlacement, place_thread};
 use taut_boot::{Guarantee, Guarantees, StartBarrier};
 use taut_event::{Kind, Record};
 use taut_plan::{Plan, STACK_BYTES};
-use taut_sys::thread::Policy;
+use taut_sys::thread::ThreadPolicy;
 use taut_sys::{clock, interrupt, process, thread};
 use taut_time::Instant;
 

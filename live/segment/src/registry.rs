@@ -109,7 +109,7 @@ use std::path::Path;
 
 use taut_share::{LayoutError, Memory};
 
-pub use kind::{Endpoint, Kind, Number, Object, Offers, Terms};
+pub use kind::{Endpoint, EndpointSpec, NamedObject, Number, ObjectKind, Offers};
 pub use kinds::*;
 
 use crate::client::Attached;

@@ -8,7 +8,7 @@ use taut_time::{Duration, Instant};
 use crate::fields::*;
 use crate::table::with_all_events;
 use crate::words::{Bits, TwoWords, Word, are_apart};
-use crate::{Ending, Kind, Place, Record, Rest};
+use crate::{CodeLocation, Ending, Kind, Record, SafeStateOutcome};
 
 /// A record of a known kind with a value that this version does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

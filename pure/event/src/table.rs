@@ -317,7 +317,7 @@ macro_rules! with_all_events {
                 /// The job.
                 job: u64 = job,
                 /// What its thread was doing, if the thread reported it.
-                place: Option<Place> = value[0..46],
+                place: Option<CodeLocation> = value[0..46],
                 /// The innermost resource that the job held or waited for, and whether the job held it.
                 resource: Option<(u16, bool)> = value[46..64],
             }

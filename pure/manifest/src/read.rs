@@ -628,7 +628,7 @@ fn unknown_format(place: KeyPath) -> Fault {
         .help("write `manifest = 1`, or use the version of taut for which the manifest was written")
 }
 
-fn out_of_range<T: Display>(name: &str, min: T, max: T, place: Place) -> Fault {
+fn out_of_range<T: Display>(name: &str, min: T, max: T, place: KeyPath) -> Fault {
     let message = format!("`{name}` is out of range");
     Fault::error(codes::OUT_OF_RANGE, message, place, format!("not in {min} to {max}"))
         .help(format!("use {min} to {max}"))

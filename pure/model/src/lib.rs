@@ -45,12 +45,12 @@ pub use platform::{Executor, OverheadSources, Overheads, Platform};
 pub use resource::{Section, Shared};
 pub use server::Server;
 pub use set::{Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
-pub use system::{App, Chain, Client, ClientKind, Model, Service, Step};
+pub use system::{App, Chain, ChainStep, Client, ClientKind, Model, Service};
 pub use task::{BestEffort, Class, Cost, RealTime, Stated, Task, Waits};
 pub use taut_policy::{
     Aim, Arrival, ArrivalPattern, CAPACITY_MAX, ChannelKind, Evidence, Flow, LINE_BYTES, LockingProtocol,
     Mechanism, MechanismForm, OnMissingPrivilege, OverflowPolicy, Overrun, PRIORITY_MAX, PROBE_PERIOD,
-    PROBE_PRIORITY, Parties, SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy, Way,
-    is_name,
+    PROBE_PRIORITY, PartyCounts, SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy,
+    Way, is_name,
 };
 pub use taut_time::{ParseSizeError, Size};

@@ -93,7 +93,7 @@ pub use edf::Edf;
 pub use fifo::Waiter;
 pub use fixed_priority::FixedPriority;
 pub use fmlp::FmlpLong;
-pub use mechanism::{Mechanism, MechanismForm, Parties, Way};
+pub use mechanism::{Mechanism, MechanismForm, PartyCounts, Way};
 pub use mpcp::Mpcp;
 pub use msrp::Msrp;
 pub use protocol::{GlobalRule, LocalRule, LockingProtocol, SchedulingPolicy};

@@ -77,8 +77,9 @@ mechanisms! {
         claims_max: 0,
         answers: false,
         rank: 3,
-        manual: "SDrtW: the same in one buffer, where readers that are not real-time may try for long.",
-        parties: "is for the state of a real-time writer and readers that are not",
+        manual: "SDrtW: the state of a real-time writer, in one buffer; readers that are not real-time may retry \
+                 for long.",
+        parties: "is for the state of a real-time writer and readers that are not real-time",
     }
     /// Queue that refuses when full; one writer, one real-time reader.
     Qrtr {
@@ -102,8 +103,8 @@ mechanisms! {
         answers: false,
         rank: 2,
         manual: "Chen: a state with a real-time reader; readers, all tasks, claim a buffer each.",
-        parties: "is for a state with a real-time reader, all readers being tasks, 250 at most; clients map what they read \
-             for reading alone, and its readers store a word",
+        parties: "is for a state with a real-time reader and at most 250 readers, all of them tasks: a reader stores a \
+             word, but a client has only read access to the states that it reads",
     }
     /// Latest value; two buffers for each reader, which publishes the row that it uses.
     DoubleBuffer {
@@ -115,8 +116,8 @@ mechanisms! {
         answers: false,
         rank: 2,
         manual: "Double Buffer: as Chen; two buffers for each, no exchanges by readers.",
-        parties: "is for a state with a real-time reader, all readers being tasks, 63 at most; clients map what they read \
-             for reading alone, and its readers store a word",
+        parties: "is for a state with a real-time reader and at most 63 readers, all of them tasks: a reader stores a \
+             word, but a client has only read access to the states that it reads",
     }
     /// Latest value; readers register their presence in the newest buffer.
     Presence {
@@ -128,8 +129,8 @@ mechanisms! {
         answers: false,
         rank: 1,
         manual: "Presence: as Chen; readers are counted into the newest buffer, no fences.",
-        parties: "is for a state with a real-time reader, all readers being tasks, 58 at most; clients map what they read \
-             for reading alone, and its readers store a word",
+        parties: "is for a state with a real-time reader and at most 58 readers, all of them tasks: a reader stores a \
+             word, but a client has only read access to the states that it reads",
     }
     /// Latest value; the writer makes a copy for each reader that it meets.
     Peterson {
@@ -140,9 +141,9 @@ mechanisms! {
         claims_max: 250,
         answers: true,
         rank: 2,
-        manual: "Peterson: as Chen; the writer copies for readers that it meets.",
-        parties: "is for a state with a real-time reader, all readers being tasks, 250 at most; clients map what they read \
-             for reading alone, and its readers store a word",
+        manual: "Peterson: as Chen; the writer copies for each reader that is reading.",
+        parties: "is for a state with a real-time reader and at most 250 readers, all of them tasks: a reader stores a \
+             word, but a client has only read access to the states that it reads",
     }
     /// Latest value; a reader claims a buffer only if the writer returned to the buffer that the reader copied.
     Hybrid {
@@ -153,8 +154,8 @@ mechanisms! {
         claims_max: 250,
         answers: false,
         rank: 2,
-        manual: "Hybrid: a state with a real-time reader, or a real-time writer; clients may look on.",
-        parties: "is for a state with a real-time reader, 250 of them at most, or of a real-time writer with readers that are not",
+        manual: "Hybrid: a state with a real-time reader, or a real-time writer; clients may read without a claim.",
+        parties: "is for a state with 1 to 250 real-time readers, or for the state of a real-time writer with other readers",
     }
     /// Latest value; some readers claim a buffer, the others finish before the writer returns.
     ImprovedChen {
@@ -166,7 +167,8 @@ mechanisms! {
         answers: false,
         rank: 2,
         manual: "Improved Chen: a real-time writer; some readers claim, others are fast enough.",
-        parties: "is for the state of a real-time writer with a real-time reader: it rests on how seldom is written",
+        parties: "is for the state of a real-time writer with a real-time reader: it relies on the least time between two \
+                  writes",
     }
     /// Latest value; all readers finish before the writer returns.
     Nbw {
@@ -178,7 +180,8 @@ mechanisms! {
         answers: false,
         rank: 2,
         manual: "NBW: a real-time writer; all real-time readers are fast enough.",
-        parties: "is for the state of a real-time writer with a real-time reader: it rests on how seldom is written",
+        parties: "is for the state of a real-time writer with a real-time reader: it relies on the least time between two \
+                  writes",
     }
     /// Latest value, one copy; tasks of one core, under a ceiling.
     Srp {
@@ -190,7 +193,7 @@ mechanisms! {
         answers: false,
         rank: 3,
         manual: "SRP: a state of tasks of one core, one copy under a ceiling.",
-        parties: "is a lock, for a state of real-time tasks only: they wait for nobody else",
+        parties: "is a lock, for a state of real-time tasks only: a real-time task never waits for another party",
     }
     /// Latest value, one copy; tasks of several cores, which spin for the lock.
     Msrp {
@@ -201,8 +204,8 @@ mechanisms! {
         claims_max: 0,
         answers: false,
         rank: 3,
-        manual: "MSRP: a state of tasks of several cores, one copy; who waits spins.",
-        parties: "is a lock, for a state of real-time tasks only: they wait for nobody else",
+        manual: "MSRP: a state of tasks of several cores, one copy; a waiting job spins.",
+        parties: "is a lock, for a state of real-time tasks only: a real-time task never waits for another party",
     }
     /// Latest value, one copy; tasks of several cores, which suspend until they get the lock.
     Mpcp {
@@ -213,8 +216,8 @@ mechanisms! {
         claims_max: 0,
         answers: false,
         rank: 3,
-        manual: "MPCP: a state of tasks of several cores, one copy; who waits is suspended.",
-        parties: "is a lock, for a state of real-time tasks only: they wait for nobody else",
+        manual: "MPCP: a state of tasks of several cores, one copy; a waiting job is suspended.",
+        parties: "is a lock, for a state of real-time tasks only: a real-time task never waits for another party",
     }
     /// The value of the job that the synchronous model reads; readers record which buffer they use.
     Dbp {
@@ -225,7 +228,7 @@ mechanisms! {
         claims_max: 62,
         answers: false,
         rank: 3,
-        manual: "DBP: a synchronous flow; who reads which buffer is remembered.",
+        manual: "DBP: a synchronous flow; the object records which buffer each reader reads.",
         parties: "is for a synchronous flow: write `flow = \"synchronous\"`",
     }
     /// As `Dbp`, protected by time: the writer uses the buffers in turn and reuses none while a reader reads it.
@@ -237,7 +240,7 @@ mechanisms! {
         claims_max: 62,
         answers: false,
         rank: 3,
-        manual: "TCCP: a synchronous flow; buffers in turn, as many as the times ask for.",
+        manual: "TCCP: a synchronous flow; buffers in turn, as many as the periods and bounds require.",
         parties: "is for a synchronous flow: write `flow = \"synchronous\"`",
     }
 }
@@ -348,8 +351,9 @@ impl Mechanism {
     /// object read-only and cannot store them. Hybrid also serves any number of readers that store nothing, even if
     /// there are no others. Improved Chen and NBW rely on a bound on the rate of writes, which only a real-time writer
     /// guarantees. All parties of a lock are real-time, so that none waits for a party that is not.
-    pub fn serves(self, kind: ChannelKind, parties: &Parties) -> bool {
-        let &Parties { real_time_writer, readers, real_time_readers, client_readers, synchronous } = parties;
+    pub fn serves(self, kind: ChannelKind, parties: &PartyCounts) -> bool {
+        let &PartyCounts { real_time_writer, readers, real_time_readers, client_readers, synchronous } =
+            parties;
         if (kind == ChannelKind::Queue) != (self.form() == MechanismForm::Queue)
             || synchronous != self.preserves_flow()
         {

@@ -74,7 +74,7 @@ impl Log {
 
     /// Records an event whose subject is not one of the core's tasks, by its number in the plan.
     pub(crate) fn event(&mut self, at: u64, event: Event) {
-        if self.level >= Level::Jobs
+        if self.level >= RecordingLevel::Jobs
             && let Some(recorder) = &mut self.recorder
         {
             recorder.record(event.record(Instant::from_ns(at), self.cpu));

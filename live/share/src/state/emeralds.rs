@@ -447,7 +447,7 @@ impl<'m, T: Plain> SlowReader<'m, T> {
 
 crate::ends::ends! {
     write Writer;
-    read SlowReader: Overrun = read read_into read_if_newer;
+    read SlowReader: ReaderOvertaken = read read_into read_if_newer;
 }
 
 // # Checked

@@ -652,7 +652,7 @@ impl<'m, T: Plain> Reader<'m, T> {
 crate::ends::ends! {
     write Writer;
     read Reader;
-    read Observer: Overrun = try_read try_read_into read_if_newer;
+    read Observer: ReaderOvertaken = try_read try_read_into read_if_newer;
 }
 
 // # Checked

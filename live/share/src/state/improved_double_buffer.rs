@@ -638,7 +638,7 @@ impl<T: Plain> FusedIterator for SlowReaders<'_, T> {}
 crate::ends::ends! {
     write Writer;
     read SlowReader;
-    read FastReader: Overrun = read_sample read_into read_if_newer;
+    read FastReader: ReaderOvertaken = read_sample read_into read_if_newer;
 }
 
 // # Checked

@@ -322,7 +322,7 @@ fn elsewhere<T: Plain>(ring: &Ring<'_, T>, latest: u64) -> Turn {
 
 crate::ends::ends! {
     write Writer;
-    read Reader: Overrun = read read_into read_if_newer;
+    read Reader: ReaderOvertaken = read read_into read_if_newer;
 }
 
 // # Checked

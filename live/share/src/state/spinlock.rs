@@ -437,8 +437,8 @@ impl<'m, T: Plain> Reader<'m, T> {
 }
 
 crate::ends::ends! {
-    write Writer: Busy = try_write;
-    read Reader: Busy = try_read try_read_into try_read_if_newer;
+    write Writer: LockHeld = try_write;
+    read Reader: LockHeld = try_read try_read_into try_read_if_newer;
 }
 
 // # Checked

@@ -5,8 +5,8 @@
 
 use taut_analysis::queue::{self, SendingTask, TakingTask};
 use taut_model::{
-    Arrival, CAPACITY_MAX, Channel, ChannelId, ChannelKind, Class, Fault, LockingProtocol, Mechanism,
-    MechanismForm, Model, Party, Place, STAMP_BYTES, Way, codes,
+    Arrival, CAPACITY_MAX, Channel, ChannelId, ChannelKind, Class, Fault, KeyPath, LockingProtocol,
+    Mechanism, MechanismForm, Model, PartyId, STAMP_BYTES, Way, codes,
 };
 use taut_time::Duration;
 
@@ -44,11 +44,11 @@ impl Realisation {
         let by = if channel.mechanism.is_some() { "pinned; " } else { "" };
         let waits = match locking {
             LockingProtocol::Srp | LockingProtocol::Dfp => {
-                "on one core, under a ceiling: who has it is preempted by nobody who wants it"
+                "on one core, under a ceiling: no task that uses the state preempts its holder"
             }
-            LockingProtocol::Msrp => "on several cores: who waits for it spins",
+            LockingProtocol::Msrp => "on several cores: a waiting job spins",
             LockingProtocol::Mpcp | LockingProtocol::FmlpPlus => {
-                "on several cores: who waits for it is suspended"
+                "on several cores: a waiting job is suspended"
             }
         };
         let copying = model.payloads()[channel.payload]

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use taut_analysis::memory;
 use taut_model::{
-    ChannelId, Class, Executor, Fault, LockingProtocol, Mechanism, Model, Party, Place, RealTime,
+    ChannelId, Class, Executor, Fault, KeyPath, LockingProtocol, Mechanism, Model, PartyId, RealTime,
     SchedulingPolicy, codes,
 };
 use taut_time::Duration;

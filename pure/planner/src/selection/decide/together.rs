@@ -221,7 +221,7 @@ impl OfferInputs<'_> {
         }
         let footprint = Counted { model: self.model.clone(), id, mechanism, tasks: self.tasks.clone() };
         let memory = match mechanism.rests_on_time() {
-            true => Memory::Asked(Arc::new(footprint)),
+            true => OfferMemory::Asked(Arc::new(footprint)),
             // The bytes do not depend on times: pass any.
             false => match footprint.bytes(&vec![Duration::ZERO; self.tasks.len()])? {
                 Some(bytes) => OfferMemory::Fixed(bytes),
