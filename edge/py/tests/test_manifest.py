@@ -93,7 +93,7 @@ def test_other_tools(root: Path) -> None:
     assert any("unit" in lost.what for lost in imported.lost)
     slower = taut.exchange.parse(CHEDDAR, unit="1ms").task_set()
     assert slower.tasks[0].period == 1000 * imported.task_set().tasks[0].period
-    with pytest.raises(taut.ImportFailed, match="none of the languages"):
+    with pytest.raises(taut.ImportFailed, match="none of the formats"):
         taut.exchange.parse("hello")
     with pytest.raises(taut.ImportFailed):
         taut.exchange.parse(CHEDDAR, "mast")

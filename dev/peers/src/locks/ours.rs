@@ -53,7 +53,7 @@ impl Partner for Mpcp {
 
     #[inline(always)]
     fn with<R>(side: &mut Self::Side, section: impl FnOnce() -> R) -> R {
-        if side.request(1) == queued::Request::Waits {
+        if side.request(1) == queued::RequestOutcome::Waits {
             let _ = side.wait(Patience::Endless);
         }
         let made = section();
