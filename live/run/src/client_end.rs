@@ -134,10 +134,9 @@ impl Hold {
                         if entry.triggered { Some(event_count(base, size)?.notifier()) } else { None };
                     EndKind::Send(ring, notifier)
                 }
-                (Mechanism::Qrtr, Role::Reads) => return None,
                 (_, Role::Writes) => EndKind::Write(Box::new(StateSlot::over(memory, shape).ok()?)),
-                // SDrtR's reader and readers with a place store words, for which the memory may not be mapped.
-                (Mechanism::Sdrtr, Role::Reads) => return None,
+                // A reader that stores words would fault: the memory is mapped read-only.
+                (_, Role::Reads) if !mechanism.clients_read() => return None,
                 (_, Role::Reads) => {
                     EndKind::Read(StateView::over(memory, shape, Some(Way::LooksOn), None).ok()?)
                 }

@@ -9,7 +9,7 @@ mod app;
 
 use app::plain::{Quiet, planned};
 use app::{TURN, each};
-use taut_plan::{Plan, PlanTextError};
+use taut_plan::{Mechanism, Plan, PlanTextError};
 use taut_run::{App, Component, Config, Error, Failure, Job, Receiver};
 use taut_time::Duration;
 
@@ -204,4 +204,42 @@ fn plans_that_were_changed_are_refused_or_harmless() {
         }
         assert!(run > 5 && refused > 10, "{run} run, {refused} refused");
     }
+}
+
+/// A directory that lies: it names, for a client that reads, mechanisms whose readers store words. The client maps the
+/// region read-only, so it refuses to make an end, and does not fault.
+#[test]
+fn a_client_reads_no_mechanism_whose_readers_store() {
+    use taut_run::{Attachment, EndError};
+    use taut_segment::{ChannelEntry, Owner, Role, attach_in};
+
+    let folder = tempfile::Builder::new().prefix("taut").tempdir().unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
+    std::fs::set_permissions(folder.path(), mode).unwrap();
+    let entry = |(at, mechanism): (u64, Mechanism)| ChannelEntry {
+        channel: mechanism.word().to_owned(),
+        role: Role::Reads,
+        mechanism: mechanism.word().to_owned(),
+        layout: <u64 as taut_run::Payload>::layout(),
+        value_size: 8,
+        capacity: 4,
+        readers: 1,
+        offset: 4096 * (at + 1),
+        size: 4096,
+        triggered: false,
+    };
+    let entries: Vec<_> = (0..).zip(Mechanism::ALL).map(entry).collect();
+    let size = 4096 * (Mechanism::ALL.len() as u64 + 1);
+    let owner =
+        Owner::create_in(folder.path(), "liar", size, vec![("ui".to_owned(), entries)], None).unwrap();
+    let attachment = Attachment::new(attach_in(folder.path(), "liar", "ui").unwrap());
+    for mechanism in Mechanism::ALL {
+        let word = mechanism.word();
+        let end = attachment.end::<u64>(word, Role::Reads);
+        match mechanism.clients_read() {
+            true => assert!(end.unwrap().latest().is_ok(), "{word}"),
+            false => assert_eq!(end.unwrap_err(), EndError::Mechanism(word.to_owned())),
+        }
+    }
+    owner.end().unwrap();
 }

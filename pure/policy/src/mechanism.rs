@@ -16,6 +16,8 @@ struct Facts {
     claims_max: usize,
     /// Whether the writer makes a copy for each reader that it meets.
     answers: bool,
+    /// Whether a reader stores nothing in the object, so that clients may read it.
+    clients_read: bool,
     /// Its place in [`Mechanism::ALL`]: the lowest rank comes first, and of one rank the upper row.
     rank: u8,
     /// The line on it in the manual of the manifest.
@@ -64,6 +66,7 @@ mechanisms! {
         ways: &[],
         claims_max: 1,
         answers: false,
+        clients_read: false,
         rank: 0,
         manual: "SDrtR: the state of a writer that is not real-time, one real-time reader.",
         parties: "is for the state of a writer that is not real-time and one real-time reader",
@@ -76,6 +79,7 @@ mechanisms! {
         ways: &[],
         claims_max: 0,
         answers: false,
+        clients_read: true,
         rank: 3,
         manual: "SDrtW: the state of a real-time writer, in one buffer; readers that are not real-time may retry \
                  for long.",
@@ -89,6 +93,7 @@ mechanisms! {
         ways: &[],
         claims_max: 1,
         answers: false,
+        clients_read: false,
         rank: 0,
         manual: "QrtR: a queue that refuses when full, one real-time reader.",
         parties: "is for a queue to one real-time reader",
@@ -101,6 +106,7 @@ mechanisms! {
         ways: &[Way::Claims],
         claims_max: 250,
         answers: false,
+        clients_read: false,
         rank: 2,
         manual: "Chen: a state with a real-time reader; readers, all tasks, claim a buffer each.",
         parties: "is for a state with a real-time reader and at most 250 readers, all of them tasks: a reader stores a \
@@ -114,6 +120,7 @@ mechanisms! {
         ways: &[Way::Claims],
         claims_max: 63,
         answers: false,
+        clients_read: false,
         rank: 2,
         manual: "Double Buffer: as Chen; two buffers for each, no exchanges by readers.",
         parties: "is for a state with a real-time reader and at most 63 readers, all of them tasks: a reader stores a \
@@ -127,6 +134,7 @@ mechanisms! {
         ways: &[Way::Claims],
         claims_max: 58,
         answers: false,
+        clients_read: false,
         rank: 1,
         manual: "Presence: as Chen; readers are counted into the newest buffer, no fences.",
         parties: "is for a state with a real-time reader and at most 58 readers, all of them tasks: a reader stores a \
@@ -140,6 +148,7 @@ mechanisms! {
         ways: &[Way::Claims],
         claims_max: 250,
         answers: true,
+        clients_read: false,
         rank: 2,
         manual: "Peterson: as Chen; the writer copies for each reader that is reading.",
         parties: "is for a state with a real-time reader and at most 250 readers, all of them tasks: a reader stores a \
@@ -153,6 +162,7 @@ mechanisms! {
         ways: &[Way::Claims, Way::LooksOn],
         claims_max: 250,
         answers: false,
+        clients_read: true,
         rank: 2,
         manual: "Hybrid: a state with a real-time reader, or a real-time writer; clients may read without a claim.",
         parties: "is for a state with 1 to 250 real-time readers, or for the state of a real-time writer with other readers",
@@ -165,6 +175,7 @@ mechanisms! {
         ways: &[Way::Claims, Way::ByTime, Way::LooksOn],
         claims_max: 250,
         answers: false,
+        clients_read: true,
         rank: 2,
         manual: "Improved Chen: a real-time writer; some readers claim, others are fast enough.",
         parties: "is for the state of a real-time writer with a real-time reader: it relies on the least time between two \
@@ -178,6 +189,7 @@ mechanisms! {
         ways: &[Way::ByTime, Way::LooksOn],
         claims_max: 0,
         answers: false,
+        clients_read: true,
         rank: 2,
         manual: "NBW: a real-time writer; all real-time readers are fast enough.",
         parties: "is for the state of a real-time writer with a real-time reader: it relies on the least time between two \
@@ -191,6 +203,7 @@ mechanisms! {
         ways: &[],
         claims_max: 0,
         answers: false,
+        clients_read: false,
         rank: 3,
         manual: "SRP: a state of tasks of one core, one copy under a ceiling.",
         parties: "is a lock, for a state of real-time tasks only: a real-time task never waits for another party",
@@ -203,6 +216,7 @@ mechanisms! {
         ways: &[],
         claims_max: 0,
         answers: false,
+        clients_read: false,
         rank: 3,
         manual: "MSRP: a state of tasks of several cores, one copy; a waiting job spins.",
         parties: "is a lock, for a state of real-time tasks only: a real-time task never waits for another party",
@@ -215,6 +229,7 @@ mechanisms! {
         ways: &[Way::Claims],
         claims_max: 0,
         answers: false,
+        clients_read: false,
         rank: 3,
         manual: "MPCP: a state of tasks of several cores, one copy; a waiting job is suspended.",
         parties: "is a lock, for a state of real-time tasks only: a real-time task never waits for another party",
@@ -227,6 +242,7 @@ mechanisms! {
         ways: &[],
         claims_max: 62,
         answers: false,
+        clients_read: false,
         rank: 3,
         manual: "DBP: a synchronous flow; the object records which buffer each reader reads.",
         parties: "is for a synchronous flow: write `flow = \"synchronous\"`",
@@ -239,6 +255,7 @@ mechanisms! {
         ways: &[],
         claims_max: 62,
         answers: false,
+        clients_read: false,
         rank: 3,
         manual: "TCCP: a synchronous flow; buffers in turn, as many as the periods and bounds require.",
         parties: "is for a synchronous flow: write `flow = \"synchronous\"`",
@@ -347,8 +364,7 @@ impl Mechanism {
 
     /// Whether it serves a channel of `kind` between these parties. Does not check conditions on timing.
     ///
-    /// The readers of Chen, Double Buffer, Presence and Peterson store words that the writer reads; a client maps the
-    /// object read-only and cannot store them. Hybrid also serves any number of readers that store nothing, even if
+    /// A client maps the object read-only, so it reads only mechanisms whose readers store nothing. Hybrid also serves any number of readers that store nothing, even if
     /// there are no others. Improved Chen and NBW rely on a bound on the rate of writes, which only a real-time writer
     /// guarantees. All parties of a lock are real-time, so that none waits for a party that is not.
     pub fn serves(self, kind: ChannelKind, parties: &PartyCounts) -> bool {
@@ -356,6 +372,7 @@ impl Mechanism {
             parties;
         if (kind == ChannelKind::Queue) != (self.form() == MechanismForm::Queue)
             || synchronous != self.preserves_flow()
+            || client_readers > 0 && !self.clients_read()
         {
             return false;
         }
@@ -364,7 +381,7 @@ impl Mechanism {
             Self::Sdrtw => real_time_writer && readers >= 1 && real_time_readers == 0,
             Self::Qrtr => readers == 1 && real_time_readers == 1,
             Self::Chen | Self::DoubleBuffer | Self::Presence | Self::Peterson => {
-                real_time_readers >= 1 && client_readers == 0 && readers <= self.claims_max()
+                real_time_readers >= 1 && readers <= self.claims_max()
             }
             Self::Hybrid if real_time_readers == 0 => real_time_writer && readers >= 1,
             Self::Hybrid => real_time_readers <= self.claims_max(),
@@ -410,6 +427,12 @@ impl Mechanism {
     /// The most readers that can have a place of their own.
     pub const fn claims_max(self) -> usize {
         self.facts().claims_max
+    }
+
+    /// Whether clients may read it: its readers, or those of Hybrid and Improved Chen that have no place of their own,
+    /// store nothing in the object.
+    pub const fn clients_read(self) -> bool {
+        self.facts().clients_read
     }
 
     /// Whether its readers read in one of the [`Way`]s, and the plan must count its buffers.

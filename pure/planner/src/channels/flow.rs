@@ -141,6 +141,9 @@ pub(crate) fn realise(
             return buffered(model, id, (mechanism, &serving), bounds, faults);
         }
         (MechanismForm::Slots, false) => "state of a writer that is not real-time, one real-time reader",
+        (MechanismForm::Slots, true) if channel.readers.iter().any(|reader| model.is_real_time(*reader)) => {
+            "state of a real-time writer, read by real-time tasks"
+        }
         (MechanismForm::Slots, true) => "state of a real-time writer, no real-time reader",
         (MechanismForm::Queue, true) => "queue between real-time tasks",
         (MechanismForm::Queue, false) => "queue from a writer that is not real-time to a real-time reader",
