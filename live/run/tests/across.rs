@@ -107,22 +107,29 @@ fn in_turns(outcome: &Outcome, number: u64) -> usize {
     records.len() / 2
 }
 
+/// Runs the application under a protocol, and checks its records. Returns how often a job spun, waited and was granted
+/// the resource.
+fn sections(scheduler: &str, protocol: &str) -> [usize; 3] {
+    let outcome = run(&bus(scheduler, protocol), Some(Duration::from_ms(300)), with_bus);
+    assert!(outcome.ending.as_ref().unwrap().orderly, "{protocol}: {:?}", outcome.reported.unfinished);
+    let of = |kind| count(&outcome.records, kind);
+    assert!(outcome.of(Kind::Failed).is_empty() && outcome.of(Kind::Lost).is_empty());
+    assert_eq!(of(Kind::Unlock), of(Kind::Complete), "{protocol}");
+    assert!(of(Kind::Complete) > 50, "{protocol}");
+    assert_eq!(in_turns(&outcome, 0), of(Kind::Complete), "{protocol}");
+    [Kind::Spin, Kind::Suspend, Kind::Granted].map(of)
+}
+
 fn protocols(scheduler: &str, protocols: &[&str]) {
+    // On a busy machine the two cores may run by turns, and no section meets another: then another run shows it.
+    const RUNS: usize = 10;
     for protocol in protocols {
-        let outcome = run(&bus(scheduler, protocol), Some(Duration::from_ms(300)), with_bus);
-        assert!(outcome.ending.as_ref().unwrap().orderly, "{protocol}: {:?}", outcome.reported.unfinished);
-        let of = |kind| count(&outcome.records, kind);
-        assert!(outcome.of(Kind::Failed).is_empty() && outcome.of(Kind::Lost).is_empty());
-        assert_eq!(of(Kind::Unlock), of(Kind::Complete), "{protocol}");
-        assert!(of(Kind::Complete) > 50, "{protocol}");
-        assert_eq!(in_turns(&outcome, 0), of(Kind::Complete), "{protocol}");
-        // Sections met.
-        let (spun, waited, granted) = (of(Kind::Spin), of(Kind::Suspend), of(Kind::Granted));
-        if *protocol == "msrp" {
-            assert!(spun > 0 && waited + granted == 0, "{spun} {waited} {granted}");
-        } else {
-            assert!(spun == 0 && waited > 0 && waited == granted, "{protocol}: {spun} {waited} {granted}");
-        }
+        let runs = std::iter::repeat_with(|| sections(scheduler, protocol)).take(RUNS);
+        let met = runs.inspect(|[spun, waited, granted]| match *protocol {
+            "msrp" => assert_eq!(waited + granted, 0, "{protocol}"),
+            _ => assert!(*spun == 0 && waited == granted, "{protocol}: {spun} {waited} {granted}"),
+        });
+        assert!(met.into_iter().any(|counts| counts != [0; 3]), "{protocol}: no section met another");
     }
 }
 
