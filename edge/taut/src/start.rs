@@ -22,7 +22,11 @@ pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> E
     let config = match Config::from_environment() {
         Ok(config) => config,
         Err((variable, text)) => {
-            report!("error: {variable}: `{text}` is not a duration, as in \"10s\"");
+            let wanted = match variable {
+                "TAUT_RECORD_LIMIT" => "a size, as in \"64MiB\"",
+                _ => "a duration, as in \"10s\"",
+            };
+            report!("error: {variable}: `{text}` is not {wanted}");
             return ExitCode::from(2);
         }
     };

@@ -76,7 +76,8 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 impl LoadedPlan {
-    /// Reads a `taut.lock`, and every text from which it was made.
+    /// Reads a `taut.lock`, and compares it with the texts from which it was made, as far as they are there: an
+    /// application may be shipped as a program and a `taut.lock`.
     ///
     /// # Errors
     /// [`LoadError`] if a file cannot be read or has changed since the plan was made; if the plan itself was
@@ -89,7 +90,11 @@ impl LoadedPlan {
         let plan = ValidPlan::from_lock(&text).map_err(damaged)?;
         for input in &plan.inputs {
             let path = lock.parent().unwrap_or(Path::new("")).join(&input.path);
-            if digest(&read(&path)?) != input.hash {
+            let text = match read(&path) {
+                Err(LoadError::Read(_, error)) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                read => read?,
+            };
+            if digest(&text) != input.hash {
                 return Err(LoadError::Stale { lock: lock.to_owned(), input: path });
             }
         }

@@ -270,3 +270,23 @@ fn a_plan_is_a_file() {
         assert!(refused.to_string().contains("it is not a regular file"), "{refused}");
     }
 }
+
+/// A program may be shipped with its `taut.lock` alone; a manifest that is there must be the one of the plan.
+#[test]
+#[cfg_attr(miri, ignore = "slow: a plan is made; nothing in it is unsafe")]
+fn a_plan_is_loaded_without_its_manifest() {
+    let folder = tempfile::tempdir().unwrap();
+    let (lock, manifest) = (folder.path().join("taut.lock"), folder.path().join("taut.toml"));
+    std::fs::write(&lock, planned().to_lock().unwrap()).unwrap();
+    assert!(LoadedPlan::from_file(&lock).is_ok());
+    std::fs::write(&manifest, MANIFEST).unwrap();
+    assert!(LoadedPlan::from_file(&lock).is_ok());
+    std::fs::write(&manifest, format!("{MANIFEST}# another text\n")).unwrap();
+    let refused = LoadedPlan::from_file(&lock).map(drop).unwrap_err();
+    assert!(matches!(refused, LoadError::Stale { .. }), "{refused}");
+    // A manifest that cannot be read is not an absent one.
+    std::fs::remove_file(&manifest).unwrap();
+    std::fs::create_dir(&manifest).unwrap();
+    let refused = LoadedPlan::from_file(&lock).map(drop).unwrap_err();
+    assert!(matches!(refused, LoadError::Read(..)), "{refused}");
+}

@@ -9,6 +9,8 @@ pub(crate) mod dependencies;
 pub(crate) mod links;
 #[cfg(test)]
 mod recipes;
+#[cfg(test)]
+mod variables;
 
 /// The lines of a Markdown text outside of fenced blocks, with their numbers from 1.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
