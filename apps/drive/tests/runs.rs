@@ -165,3 +165,15 @@ fn without_a_flow_it_is_not_the_model() {
         assert!(different > 20 && different < all, "{}", outcome.said);
     }
 }
+
+#[test]
+fn a_variable_that_cannot_be_read_ends_the_program() {
+    let wanted =
+        [("TAUT_FOR", "a duration, as in \"10s\""), ("TAUT_RECORD_LIMIT", "a size, as in \"64MiB\"")];
+    for (variable, what) in wanted {
+        let output = drive().env(variable, "much").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert_eq!(said.trim_end(), format!("error: {variable}: `much` is not {what}"));
+    }
+}
