@@ -9,6 +9,8 @@ use taut_plan::Size;
 use taut_sweep::Shard;
 use taut_time::Duration;
 
+use crate::claims::Analysis;
+
 /// Real-time applications, proven before they run.
 ///
 /// Exit codes: 0 yes, 1 the answer is no (unschedulable, a bound broken, a plan out of date), 2 usage or
@@ -211,34 +213,6 @@ pub(crate) struct Refute {
     /// How to print the answer.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
-}
-
-/// Which claims a search tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Analysis {
-    /// The plan's own bounds, overheads included.
-    Plan,
-    /// Every deadline is kept.
-    Deadlines,
-    /// MSRP, each request by itself (Gai et al. 2001).
-    MsrpGai01,
-    /// MSRP, a job's requests counted together (Brandenburg 2011).
-    MsrpHolistic,
-    /// MSRP, a core's requests counted together (Wieder & Brandenburg 2013).
-    MsrpJoint,
-    /// MPCP with the jitter that suspension needs.
-    MpcpLnr09Sound,
-    /// MPCP as published: unsound.
-    MpcpLnr09Paper,
-    /// FMLP+ (Brandenburg 2011).
-    FmlpPlus,
-}
-
-impl Analysis {
-    /// Its name on the command line.
-    pub(crate) fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ mod attend;
 mod bench;
 mod build;
 mod check;
+mod claims;
 mod columns;
 mod doctor;
 mod explain;

@@ -7,25 +7,18 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration as Wall;
 
-use taut_analysis::multi::unsound::mpcp_lnr09_paper;
-use taut_analysis::multi::{
-    Bounds, Status, fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
-};
-use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{ArrivalPattern, TaskSet};
-use taut_plan::ClassPlan;
-use taut_planner::Planned;
-use taut_sim::{GlobalRule, Hunt, HuntProgress, Rules, Start, Witness};
+use taut_sim::{Hunt, HuntProgress, Start, Witness};
 use taut_time::Duration;
 
-use crate::arguments::{Analysis, Format, Refute, Screen};
+use crate::arguments::{Format, Refute, Screen};
 use crate::attend::Attendant;
+use crate::claims::{Analysis, claims};
 use crate::columns::{columns, micros, share};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
 use crate::say::{errln, out, outln};
 use crate::trace::{self, Shown, Trace};
-use taut_sim::planned::rules;
 
 /// The default name of a trace.
 const TRACE: &str = "refuted.perfetto-trace";
@@ -148,66 +141,6 @@ fn at_any_time(set: &TaskSet) -> Result<TaskSet, Failure> {
     }
     TaskSet::new(set.cores().to_vec(), set.resources().to_vec(), tasks)
         .map_err(|_| Failure::Internal("the task set with sporadic arrivals is not valid".into()))
-}
-
-/// The claim for each task, and the rules under which it is made.
-fn claims(
-    analysis: Analysis,
-    planned: &Planned,
-    set: &TaskSet,
-) -> Result<(Vec<Option<Duration>>, Rules), Failure> {
-    let plan = &planned.plan;
-    let bounds = |found: Result<Verdict<Bounds>, Overflow>| {
-        let found = found.map_err(|overflow| Failure::Usage(overflow.to_string()))?;
-        let all = match found {
-            Verdict::Schedulable(bounds)
-            | Verdict::NotShown(Why::Passes(bounds))
-            | Verdict::Unschedulable(bounds) => bounds.tasks,
-            Verdict::NotApplicable(assumption) => {
-                return Err(Failure::Usage(format!("{} does not apply: {assumption}", analysis.name())));
-            }
-            Verdict::NotShown(_) => Vec::new(),
-        };
-        Ok(all.iter().map(|task| (task.status == Status::Proven).then_some(task.from_arrival)).collect())
-    };
-    let found = match analysis {
-        Analysis::Plan => {
-            let response = |task: &taut_model::SetTask| {
-                let at = plan.task(&task.name)?;
-                match &plan.tasks[at].class {
-                    ClassPlan::RealTime { response, .. } => *response,
-                    ClassPlan::BestEffort {} => None,
-                }
-            };
-            return Ok((set.tasks().iter().map(response).collect(), rules(&planned.plan, set)));
-        }
-        Analysis::Deadlines => {
-            let deadlines = set.tasks().iter().map(|task| Some(task.deadline)).collect();
-            return Ok((deadlines, rules(&planned.plan, set)));
-        }
-        Analysis::MsrpGai01 => bounds(msrp_gai01::response_times(set))?,
-        Analysis::MsrpHolistic => bounds(msrp_holistic::response_times(set))?,
-        Analysis::MsrpJoint => bounds(msrp_joint::response_times(set))?,
-        Analysis::MpcpLnr09Sound => bounds(mpcp_lnr09_sound::response_times(set))?,
-        Analysis::FmlpPlus => bounds(fmlp_plus::response_times(set))?,
-        Analysis::MpcpLnr09Paper => {
-            match mpcp_lnr09_paper::claims(set).map_err(|overflow| Failure::Usage(overflow.to_string()))? {
-                mpcp_lnr09_paper::Claims::Unsound(claims) => {
-                    claims.iter().map(|claim| claim.claimed_to_fit.then_some(claim.claimed)).collect()
-                }
-                mpcp_lnr09_paper::Claims::NotApplicable(assumption) => {
-                    return Err(Failure::Usage(format!("{} does not apply: {assumption}", analysis.name())));
-                }
-                mpcp_lnr09_paper::Claims::Steps(_) => Vec::new(),
-            }
-        }
-    };
-    let global = match analysis {
-        Analysis::MpcpLnr09Paper | Analysis::MpcpLnr09Sound => GlobalRule::Mpcp,
-        Analysis::FmlpPlus => GlobalRule::FmlpLong,
-        _ => GlobalRule::Msrp,
-    };
-    Ok((found, Rules::of(set, global)))
 }
 
 /// The task whose claim came nearest to being exceeded, and how near, in thousandths.

@@ -48,12 +48,7 @@ fn core_rule(word: &str) -> PyResult<LocalRule> {
 }
 
 fn global_rule(word: &str) -> PyResult<GlobalRule> {
-    Ok(match word {
-        "msrp" => GlobalRule::Msrp,
-        "mpcp" => GlobalRule::Mpcp,
-        "fmlp-long" => GlobalRule::FmlpLong,
-        other => return Err(unknown("rule of a resource", other)),
-    })
+    GlobalRule::from_word(word).ok_or_else(|| unknown("rule of a resource", word))
 }
 
 fn scenario(seed: u64, horizon: u64, steps_max: u64, row: ScenarioRow) -> PyResult<Scenario> {

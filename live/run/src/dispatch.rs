@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use taut_exec::{CoreId, GlobalRule, RecordingLevel, Release, ServerId, ServerSetup, Setup, TaskSetup};
+use taut_exec::{CoreId, RecordingLevel, Release, ServerId, ServerSetup, Setup, TaskSetup};
 use taut_lock::Listener;
 use taut_plan::{
-    Arrival, ChannelPlan, ClassPlan, Flow, LockingProtocol, Overrun, Plan, ServerPlan, TaskPlan,
+    Arrival, ChannelPlan, ClassPlan, Flow, LockingProtocol, Overrun, Plan, ServerPlan, TaskPlan, Waiting,
 };
 use taut_time::Duration;
 use taut_trace::Drain;
@@ -96,14 +96,14 @@ impl Dispatch {
             let core = core.ok_or_else(|| no_such("dispatched core for resource", name))?;
             return Ok(Resource::local(self.setup.resource_recorded_as(core, number.into(), value), number));
         };
-        let parties = match rule {
-            GlobalRule::Msrp => {
+        let parties = match rule.waiting() {
+            Waiting::Spinning => {
                 let mut cpus: Vec<_> = users.iter().map(|user| on_cpu(plan, user)).collect();
                 cpus.sort_unstable();
                 cpus.dedup();
                 cpus.len()
             }
-            GlobalRule::Mpcp | GlobalRule::FmlpLong => users.len(),
+            Waiting::Suspended => users.len(),
         };
         let parties = position(parties).into();
         let global = self.setup.global_recorded_as(rule, parties, number.into(), value);

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use taut_plan::{Mechanism, Way};
+use taut_plan::{Mechanism, Way, lock_mechanisms};
 use taut_share::state::{
     ReaderOvertaken, chen, double_buffer, hybrid, improved_chen, nbw_temporal, peterson, presence, sdrtr,
     sdrtw,
@@ -86,12 +86,9 @@ impl<'p, P: Payload> StateSlot<'p, P> {
                 }
                 Mechanism::Nbw => Self::Nbw(nbw_temporal::writer(memory, buffers)?),
                 // Not a state, or a state under a lock, whose ends are `Locked`; flows have ends of their own.
-                Mechanism::Qrtr
-                | Mechanism::Srp
-                | Mechanism::Msrp
-                | Mechanism::Mpcp
-                | Mechanism::Dbp
-                | Mechanism::Tccp => return Err(LayoutError::Capacity),
+                Mechanism::Qrtr | lock_mechanisms!() | Mechanism::Dbp | Mechanism::Tccp => {
+                    return Err(LayoutError::Capacity);
+                }
             })
         }
     }
@@ -198,15 +195,9 @@ impl<'p, P: Payload> StateView<'p, P> {
                     Mechanism::Chen | Mechanism::DoubleBuffer | Mechanism::Presence | Mechanism::Peterson,
                     None,
                 )
-                | (
-                    Mechanism::Qrtr
-                    | Mechanism::Srp
-                    | Mechanism::Msrp
-                    | Mechanism::Mpcp
-                    | Mechanism::Dbp
-                    | Mechanism::Tccp,
-                    _,
-                ) => return Err(LayoutError::Readers),
+                | (Mechanism::Qrtr | lock_mechanisms!() | Mechanism::Dbp | Mechanism::Tccp, _) => {
+                    return Err(LayoutError::Readers);
+                }
             })
         }
     }

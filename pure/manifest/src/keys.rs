@@ -3,7 +3,7 @@
 
 //! The language of `taut.toml`, in one table that drives reading, suggestions and the schema.
 
-use taut_model::Mechanism;
+use taut_model::{LockingProtocol, Mechanism};
 
 use crate::spec::{By, Choice, Key, Need, Table, Type, Variant, Word};
 
@@ -302,21 +302,22 @@ static POLICIES: &[Word] = &[
     word("sporadic", "Gets each used part of its budget back one period later."),
 ];
 
-static PROTOCOLS: &[Word] = &[
-    word("auto", "The plan chooses and says why."),
-    word("srp", "A lock raises the system ceiling at once; tasks of one core."),
-    word("dfp", "The deadline floor protocol; tasks of one core, under EDF."),
-    word("msrp", "Waiters spin, in order of arrival; tasks of several cores."),
-    word(
-        "mpcp",
-        "Waiters are suspended, in order of priority; tasks of several cores, under fixed priority.",
-    ),
-    word(
-        "fmlp-plus",
-        "Waiters are suspended, in order of arrival; tasks of several cores, under fixed priority.",
-    ),
-    later("fmlp", "FMLP of 2007: short requests spin, long ones suspend."),
-];
+static PROTOCOLS: &[Word] = &protocols();
+
+/// `auto`, all protocols in the order of their table, and one of a later version.
+const fn protocols() -> [Word; 2 + LockingProtocol::ALL.len()] {
+    let mut words = [AUTO; 2 + LockingProtocol::ALL.len()];
+    let mut at = 0;
+    while at < LockingProtocol::ALL.len() {
+        let protocol = LockingProtocol::ALL[at];
+        at += 1;
+        words[at] = word(protocol.word(), protocol.manual());
+    }
+    words[1 + at] = later("fmlp", "FMLP of 2007: short requests spin, long ones suspend.");
+    words
+}
+
+const AUTO: Word = word("auto", "The plan chooses and says why.");
 
 static TASK: Choice = Choice {
     by: By::Word("class"),
@@ -642,8 +643,7 @@ const LATER_MECHANISMS: [Word; 3] = [
 
 /// `auto`, all mechanisms in the order in which their type has them, and those of later versions.
 const fn mechanisms() -> [Word; 1 + Mechanism::ALL.len() + LATER_MECHANISMS.len()] {
-    let mut words =
-        [word("auto", "The plan chooses and says why."); 1 + Mechanism::ALL.len() + LATER_MECHANISMS.len()];
+    let mut words = [AUTO; 1 + Mechanism::ALL.len() + LATER_MECHANISMS.len()];
     let mut at = 0;
     while at < Mechanism::ALL.len() {
         let mechanism = Mechanism::ALL[at];

@@ -35,14 +35,8 @@ pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
             ServiceDraft { name, persistent: persistent.unwrap_or(Size::ZERO) }
         }),
         resources: all(root, "resources", |name, fields| {
-            let protocol = match fields.and_then(|fields| fields.word("protocol")) {
-                Some("srp") => Some(LockingProtocol::Srp),
-                Some("dfp") => Some(LockingProtocol::Dfp),
-                Some("msrp") => Some(LockingProtocol::Msrp),
-                Some("mpcp") => Some(LockingProtocol::Mpcp),
-                Some("fmlp-plus") => Some(LockingProtocol::FmlpPlus),
-                _ => None,
-            };
+            let word = fields.and_then(|fields| fields.word("protocol"));
+            let protocol = word.and_then(LockingProtocol::from_word);
             Shared { name, protocol }
         }),
         servers: all(root, "servers", server),

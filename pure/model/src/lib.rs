@@ -51,6 +51,6 @@ pub use taut_policy::{
     Aim, Arrival, ArrivalPattern, CAPACITY_MAX, ChannelKind, Evidence, Flow, LINE_BYTES, LockingProtocol,
     Mechanism, MechanismForm, OnMissingPrivilege, OverflowPolicy, Overrun, PRIORITY_MAX, PROBE_PERIOD,
     PROBE_PRIORITY, PartyCounts, SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy,
-    Way, is_name,
+    Waiting, Way, is_name, lock_mechanisms,
 };
 pub use taut_time::{ParseSizeError, Size};

@@ -45,8 +45,7 @@ impl Plan {
     /// a time.
     fn stays(&self, task: &TaskPlan) -> bool {
         let ClassPlan::RealTime { arrival, on_overrun, budget, .. } = &task.class else { return false };
-        let across =
-            |protocol: LockingProtocol| !matches!(protocol, LockingProtocol::Srp | LockingProtocol::Dfp);
+        let across = |protocol: LockingProtocol| !protocol.is_local();
         let locks = |at: &ResourcePlan| across(at.protocol) && at.users.contains(&task.name);
         let channels = self.channels.iter().filter(|channel| {
             let reads = channel.readers.iter().any(|reader| reader.name == task.name);

@@ -40,7 +40,7 @@ pub use shape::{
 pub use taut_policy::{
     Aim, Arrival, ChannelKind, Evidence, Flow, LockingProtocol, Mechanism, OnMissingPrivilege,
     OverflowPolicy, Overrun, PROBE_PERIOD, PROBE_PRIORITY, STACK_BYTES, STAMP_BYTES, SchedulingPolicy,
-    ServerPolicy, Way,
+    ServerPolicy, Waiting, Way, lock_mechanisms,
 };
 pub use taut_time::Size;
 pub use valid::{Invalid, ValidPlan};

@@ -129,9 +129,8 @@ impl Plan {
             let protocol = channel.mechanism.locking()?;
             Some(("state", &channel.name, protocol, channel.readers.len() + 1))
         });
-        let local = |protocol| matches!(protocol, LockingProtocol::Srp | LockingProtocol::Dfp);
         let many = |(.., protocol, users): &(_, _, LockingProtocol, usize)| {
-            !local(*protocol) && *users > Self::LOCK_USERS_MAX
+            !protocol.is_local() && *users > Self::LOCK_USERS_MAX
         };
         if let Some((what, name, protocol, users)) = locks.chain(states).find(many) {
             let (most, protocol) = (Self::LOCK_USERS_MAX, protocol.paper_name());

@@ -31,8 +31,8 @@ use std::hash::Hash;
 use std::ops::Deref;
 
 use taut_policy::{
-    CAPACITY_MAX, ChannelKind, Flow, LINE_BYTES, LockingProtocol, Mechanism, Overrun, PRIORITY_MAX,
-    PartyCounts, SAFE_STATE_MAX, STAMP_BYTES, SchedulingPolicy, Way, is_name,
+    CAPACITY_MAX, ChannelKind, Flow, LINE_BYTES, Overrun, PRIORITY_MAX, PartyCounts, SAFE_STATE_MAX,
+    STAMP_BYTES, SchedulingPolicy, Way, is_name,
 };
 use taut_time::Duration;
 
@@ -407,7 +407,7 @@ fn reader_of(
     let (name, reads, mechanism) = (&channel.name, &reader.name, channel.mechanism);
     let fits = match reader.way {
         None => mechanism.ways().is_empty(),
-        Some(Way::Claims) => mechanism.claims_max() > 0 && !reader.client || mechanism == Mechanism::Mpcp,
+        Some(Way::Claims) => mechanism.claims_max() > 0 && !reader.client || mechanism.locking().is_some(),
         Some(Way::ByTime) => parties.real_time_writer && known.is_real_time(reads, reader.client),
         Some(Way::LooksOn) => true,
     };
@@ -483,7 +483,7 @@ fn resources(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
             };
             cpus.insert(cpu);
         }
-        let local = matches!(protocol, LockingProtocol::Srp | LockingProtocol::Dfp);
+        let local = protocol.is_local();
         let paper = protocol.paper_name();
         require!(
             !local || cpus.len() <= 1,

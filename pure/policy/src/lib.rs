@@ -96,7 +96,9 @@ pub use fmlp::FmlpLong;
 pub use mechanism::{Mechanism, MechanismForm, PartyCounts, Way};
 pub use mpcp::Mpcp;
 pub use msrp::Msrp;
-pub use protocol::{GlobalRule, LocalRule, LockingProtocol, SchedulingPolicy};
+pub use protocol::{
+    GlobalRule, HolderRank, LocalRule, LockingProtocol, QueueOrder, SchedulingPolicy, Waiting,
+};
 pub use ranked::Slot;
 pub use rule::{Global, GlobalAnswer, Grant, LocalAnswer, LockParty, Locking, Misuse, Scheduler};
 pub use sections::{LocalResource, Uncontended};

@@ -262,6 +262,15 @@ mechanisms! {
     }
 }
 
+/// The pattern of all mechanisms that are locks, for a match on mechanisms that treats locks alike, and should have an arm
+/// for each other mechanism.
+#[macro_export]
+macro_rules! lock_mechanisms {
+    () => {
+        $crate::Mechanism::Srp | $crate::Mechanism::Msrp | $crate::Mechanism::Mpcp
+    };
+}
+
 /// The mechanisms by rank; of one rank, in the given order.
 const fn ranked<const N: usize>(mut mechanisms: [Mechanism; N]) -> [Mechanism; N] {
     let mut sorted = 1;
@@ -386,9 +395,7 @@ impl Mechanism {
             Self::Hybrid if real_time_readers == 0 => real_time_writer && readers >= 1,
             Self::Hybrid => real_time_readers <= self.claims_max(),
             Self::ImprovedChen | Self::Nbw => real_time_writer && real_time_readers >= 1,
-            Self::Srp | Self::Msrp | Self::Mpcp => {
-                real_time_writer && readers >= 1 && real_time_readers == readers
-            }
+            lock_mechanisms!() => real_time_writer && readers >= 1 && real_time_readers == readers,
             Self::Dbp | Self::Tccp => {
                 real_time_writer && real_time_readers == readers && (1..=self.claims_max()).contains(&readers)
             }
@@ -521,6 +528,19 @@ mod tests {
             assert_eq!(Mechanism::from_word(mechanism.word()), Some(mechanism));
         }
         assert_eq!(Mechanism::from_word("lock"), None);
+    }
+
+    #[test]
+    fn locks_are_those_with_a_protocol() {
+        for mechanism in Mechanism::ALL {
+            let is_lock = matches!(mechanism, lock_mechanisms!());
+            assert_eq!(is_lock, mechanism.locking().is_some(), "{mechanism:?}");
+            // A lock is named as its protocol.
+            let named = mechanism.locking().is_none_or(|protocol| {
+                (protocol.word(), protocol.paper_name()) == (mechanism.word(), mechanism.paper_name())
+            });
+            assert!(named, "{mechanism:?}");
+        }
     }
 
     /// Plans rely on the order: it decides among mechanisms that are equally small.

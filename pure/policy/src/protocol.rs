@@ -17,44 +17,145 @@ pub enum SchedulingPolicy {
     Edf,
 }
 
-/// A locking protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-pub enum LockingProtocol {
+/// Makes a type from a table, with all its values in the order of the rows, and the facts of each. A row is a value with
+/// all its facts.
+macro_rules! table {
+    ($(#[$attribute:meta])* $type:ident, $facts:ident: $($(#[$doc:meta])* $name:ident $row:tt)*) => {
+        $(#[$attribute])*
+        pub enum $type {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl $type {
+            /// All of them, in the order of their table.
+            pub const ALL: [Self; [$(Self::$name),*].len()] = [$(Self::$name),*];
+
+            const fn facts(self) -> &'static $facts {
+                match self {
+                    $(Self::$name => &$facts $row,)*
+                }
+            }
+        }
+    };
+}
+
+/// What manifest, planner and people must know of a protocol.
+struct ProtocolFacts {
+    /// Its word in a manifest and in a plan.
+    word: &'static str,
+    /// The name as its paper prints it.
+    paper: &'static str,
+    /// The line on it in the manual of the manifest.
+    manual: &'static str,
+    /// The rule of a resource of several cores.
+    global: Option<GlobalRule>,
+    /// The only policy of cores under which it is defined, or analysed here.
+    scheduler: Option<SchedulingPolicy>,
+}
+
+table! {
+    /// A locking protocol. The planner tries those for several cores in the order of the table.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[cfg_attr(
+        feature = "serde",
+        derive(serde::Serialize, serde::Deserialize),
+        serde(rename_all = "kebab-case")
+    )]
+    LockingProtocol, ProtocolFacts:
     /// A job takes the resource's ceiling at once: the immediate ceiling protocol under fixed priority, the stack
     /// resource policy under EDF. Tasks of one core.
-    Srp,
+    Srp {
+        word: "srp",
+        paper: "SRP",
+        manual: "A lock raises the system ceiling at once; tasks of one core.",
+        global: None,
+        scheduler: None,
+    }
     /// The deadline floor protocol. Tasks of one core, under EDF.
-    Dfp,
+    Dfp {
+        word: "dfp",
+        paper: "DFP",
+        manual: "The deadline floor protocol; tasks of one core, under EDF.",
+        global: None,
+        scheduler: Some(SchedulingPolicy::Edf),
+    }
     /// Waiters spin in FIFO order, without preemption. Tasks of several cores.
-    Msrp,
+    Msrp {
+        word: "msrp",
+        paper: "MSRP",
+        manual: "Waiters spin, in order of arrival; tasks of several cores.",
+        global: Some(GlobalRule::Msrp),
+        scheduler: None,
+    }
     /// Waiters suspend in priority order; holders run above all other jobs. Tasks of several cores, under fixed
     /// priority.
-    Mpcp,
+    Mpcp {
+        word: "mpcp",
+        paper: "MPCP",
+        manual: "Waiters are suspended, in order of priority; tasks of several cores, under fixed priority.",
+        global: Some(GlobalRule::Mpcp),
+        scheduler: Some(SchedulingPolicy::FixedPriority),
+    }
     /// Waiters suspend in FIFO order; holders run above all other jobs. Tasks of several cores, under fixed priority.
-    FmlpPlus,
+    FmlpPlus {
+        word: "fmlp-plus",
+        paper: "FMLP+",
+        manual: "Waiters are suspended, in order of arrival; tasks of several cores, under fixed priority.",
+        global: Some(GlobalRule::FmlpLong),
+        scheduler: Some(SchedulingPolicy::FixedPriority),
+    }
 }
 
 impl LockingProtocol {
+    /// Its word in a manifest and in a plan.
+    pub const fn word(self) -> &'static str {
+        self.facts().word
+    }
+
+    /// The protocol with this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|protocol| protocol.word() == word)
+    }
+
     /// The name as its paper prints it.
-    pub fn paper_name(self) -> &'static str {
-        match self {
-            Self::Srp => "SRP",
-            Self::Dfp => "DFP",
-            Self::Msrp => "MSRP",
-            Self::Mpcp => "MPCP",
-            Self::FmlpPlus => "FMLP+",
-        }
+    pub const fn paper_name(self) -> &'static str {
+        self.facts().paper
+    }
+
+    /// The line on it in the manual of the manifest.
+    pub const fn manual(self) -> &'static str {
+        self.facts().manual
     }
 
     /// The rule for a resource of several cores; `None` if the protocol is for resources of one core.
     pub const fn global(self) -> Option<GlobalRule> {
-        match self {
-            Self::Srp | Self::Dfp => None,
-            Self::Msrp => Some(GlobalRule::Msrp),
-            Self::Mpcp => Some(GlobalRule::Mpcp),
-            Self::FmlpPlus => Some(GlobalRule::FmlpLong),
+        self.facts().global
+    }
+
+    /// Whether it is for resources of one core.
+    pub const fn is_local(self) -> bool {
+        self.global().is_none()
+    }
+
+    /// How jobs wait for a holder on another core; `None` if the protocol is for resources of one core.
+    pub const fn waiting(self) -> Option<Waiting> {
+        match self.global() {
+            Some(rule) => Some(rule.waiting()),
+            None => None,
         }
+    }
+
+    /// Whether jobs are suspended while they wait for a holder on another core.
+    pub const fn suspends(self) -> bool {
+        match self.waiting() {
+            Some(Waiting::Suspended) => true,
+            Some(Waiting::Spinning) | None => false,
+        }
+    }
+
+    /// Whether it is for cores under this policy.
+    pub fn fits(self, scheduler: SchedulingPolicy) -> bool {
+        self.facts().scheduler.is_none_or(|only| only == scheduler)
     }
 }
 
@@ -98,16 +199,122 @@ impl LocalRule {
     }
 }
 
-/// How jobs wait for a resource that tasks of several cores use.
+/// How jobs on other cores wait for the holder of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GlobalRule {
+pub enum Waiting {
+    /// They spin, and no job of their core preempts them until they release the resource: so at most one job of a core
+    /// asks for it at a time.
+    Spinning,
+    /// They are suspended. A holder runs before the jobs of its core that hold nothing.
+    Suspended,
+}
+
+/// Which of the waiting jobs gets a resource next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueOrder {
+    /// The one that asked first.
+    Request,
+    /// The most urgent one; among equals, the one that asked first.
+    Priority,
+}
+
+/// The order in which the holders of resources of several cores run on their core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HolderRank {
+    /// By the ceiling: the largest priority among the users on other cores. Without meaning where waiters spin, since
+    /// then nothing preempts a holder.
+    Ceiling,
+    /// By the instant of the request.
+    Request,
+}
+
+/// What simulator, executor and runtime must know of a rule.
+struct RuleFacts {
+    /// Its word in Python.
+    word: &'static str,
+    waiting: Waiting,
+    order: QueueOrder,
+    holder: HolderRank,
+}
+
+table! {
+    /// How jobs wait for a resource that tasks of several cores use.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    GlobalRule, RuleFacts:
     /// Jobs spin in order of request, and no job of their core preempts one that asks for or holds the resource. Also
     /// FMLP for short resources.
-    Msrp,
+    Msrp {
+        word: "msrp",
+        waiting: Waiting::Spinning,
+        order: QueueOrder::Request,
+        holder: HolderRank::Ceiling,
+    }
     /// Jobs are suspended while they wait; the most urgent waiter is next. A holder runs before all jobs of its core,
     /// by its ceiling.
-    Mpcp,
+    Mpcp {
+        word: "mpcp",
+        waiting: Waiting::Suspended,
+        order: QueueOrder::Priority,
+        holder: HolderRank::Ceiling,
+    }
     /// Jobs are suspended while they wait, in order of request. A holder runs before all jobs of its core. FMLP for
     /// long resources; FMLP+.
-    FmlpLong,
+    FmlpLong {
+        word: "fmlp-long",
+        waiting: Waiting::Suspended,
+        order: QueueOrder::Request,
+        holder: HolderRank::Request,
+    }
+}
+
+impl GlobalRule {
+    /// Its word in Python.
+    pub const fn word(self) -> &'static str {
+        self.facts().word
+    }
+
+    /// The rule with this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rule| rule.word() == word)
+    }
+
+    /// How jobs wait.
+    pub const fn waiting(self) -> Waiting {
+        self.facts().waiting
+    }
+
+    /// Which of the waiting jobs is next.
+    pub const fn order(self) -> QueueOrder {
+        self.facts().order
+    }
+
+    /// The order of holders on a core.
+    pub const fn holder(self) -> HolderRank {
+        self.facts().holder
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Manifests, plans and Python name them so. Plans rely on the order: the first that keeps all deadlines is taken.
+    #[test]
+    fn words_stay() {
+        let words = LockingProtocol::ALL.map(LockingProtocol::word);
+        assert_eq!(words, ["srp", "dfp", "msrp", "mpcp", "fmlp-plus"]);
+        assert_eq!(words.map(LockingProtocol::from_word), LockingProtocol::ALL.map(Some));
+        let words = GlobalRule::ALL.map(GlobalRule::word);
+        assert_eq!(words, ["msrp", "mpcp", "fmlp-long"]);
+        assert_eq!(words.map(GlobalRule::from_word), GlobalRule::ALL.map(Some));
+        assert_eq!((LockingProtocol::from_word("fmlp"), GlobalRule::from_word("fmlp")), (None, None));
+    }
+
+    /// A spin lock has one party per core, so it cannot ask for jobs by priority.
+    #[test]
+    fn spinning_is_in_order_of_request() {
+        for rule in GlobalRule::ALL {
+            assert!(rule.waiting() == Waiting::Suspended || rule.order() == QueueOrder::Request, "{rule:?}");
+        }
+    }
 }

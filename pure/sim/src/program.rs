@@ -3,7 +3,7 @@
 
 //! A job's program, as a flat list of steps.
 
-use taut_model::{Body, Segment, TaskSet};
+use taut_model::{Body, Segment, TaskSet, Waiting};
 
 use crate::random::Random;
 use crate::{GlobalRule, Placement, RulesFault, SectionPosition};
@@ -53,10 +53,10 @@ pub(crate) struct Open {
 const OPS_MAX: usize = 1 << 20;
 
 pub(crate) fn guard(set: &TaskSet, rules: &[GlobalRule], resource: usize) -> Guard {
-    match rules[resource] {
+    match rules[resource].waiting() {
         _ if set.is_local(resource) => Guard::Local,
-        GlobalRule::Msrp => Guard::Spin,
-        GlobalRule::Mpcp | GlobalRule::FmlpLong => Guard::Suspend,
+        Waiting::Spinning => Guard::Spin,
+        Waiting::Suspended => Guard::Suspend,
     }
 }
 

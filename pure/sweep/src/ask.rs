@@ -4,11 +4,12 @@
 //! Applies methods to systems.
 
 use taut_analysis::Overflow;
+use taut_analysis::multi::Guard;
 use taut_model::Mechanism;
 use taut_planner::select::{Judged, Problem, best, exhaustive, paper};
 use taut_time::Duration;
 
-use crate::method::{Method, MethodResult};
+use crate::method::{Method, MethodResult, guard};
 use crate::system::System;
 
 impl Method {
@@ -22,19 +23,18 @@ impl Method {
         problem: &mut Problem,
         offered: &[Mechanism],
     ) -> Result<MethodResult, Overflow> {
-        let place = |mechanism| offered.iter().position(|offered| *offered == mechanism);
         let all = |problem: &mut Problem, mechanism| {
-            let Some(place) = place(mechanism) else { return Ok(MethodResult::default()) };
+            let Some(place) = offered.iter().position(|offered| *offered == mechanism) else {
+                return Ok(MethodResult::default());
+            };
             let selection = vec![Some(place); problem.objects().len()];
             Ok(MethodResult::of(problem.judge(&selection)?))
         };
         match *self {
-            Self::Msrp => all(problem, Mechanism::Msrp),
-            Self::Mpcp => all(problem, Mechanism::Mpcp),
-            Self::Dbp => all(problem, Mechanism::Dbp),
-            Self::Tccp => all(problem, Mechanism::Tccp),
+            Self::Only(mechanism) => all(problem, mechanism),
             Self::Locks => {
-                let locks = place(Mechanism::Msrp).zip(place(Mechanism::Mpcp));
+                let first = |by| offered.iter().position(|offered| guard(*offered) == Some(by));
+                let locks = first(Guard::Spinning).zip(first(Guard::Suspending));
                 locks.map_or(Ok(MethodResult::default()), |locks| split(system, problem, locks))
             }
             Self::Heuristic(depth) => {

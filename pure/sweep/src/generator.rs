@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+use taut_analysis::multi::Guard;
+use taut_model::Mechanism;
 use taut_planner::select::Equations;
 
 use crate::method::Method;
@@ -89,13 +91,14 @@ pub(crate) enum Sections {
     Access { fixed: u64, per_byte: u64 },
 }
 
-/// The mechanisms on offer, in the order of an object's offers.
+/// The mechanisms on offer with their costs, in the order of an object's offers.
+pub(crate) type Mechanisms = Vec<(Mechanism, Costs)>;
+
+/// What a mechanism costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mechanisms {
-    pub(crate) msrp: Option<Lock>,
-    pub(crate) mpcp: Option<Lock>,
-    pub(crate) dbp: Option<Buffered>,
-    pub(crate) tccp: Option<Buffered>,
+pub(crate) enum Costs {
+    Lock(Guard, Lock),
+    Buffered(Buffered),
 }
 
 /// A lock. Times are in ns.

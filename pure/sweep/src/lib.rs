@@ -61,7 +61,7 @@ mod system;
 
 pub use fault::GeneratorFault;
 pub use generator::{Generator, Point};
-pub use method::{Method, MethodResult, OFFERED};
+pub use method::{Method, MethodResult, offerable};
 pub use row::{Cell, CellKind, Column, NoRow, Row, Shard};
 pub use summary::{Summary, Sums};
 pub use system::{DRAWS_MAX, SharedObject, System};

@@ -3,10 +3,24 @@
 
 //! The methods applied to a system.
 
-use taut_model::Mechanism;
+use taut_analysis::multi::Guard;
+use taut_model::{Mechanism, MechanismForm};
+use taut_planner::select::guard_of;
 
-/// The mechanisms that a file may offer, in the order of offers.
-pub const OFFERED: [Mechanism; 4] = [Mechanism::Msrp, Mechanism::Mpcp, Mechanism::Dbp, Mechanism::Tccp];
+/// The mechanisms that a file may offer, in the order of offers: locks that are analysed beside others, and mechanisms
+/// that preserve flows.
+pub fn offerable() -> impl Iterator<Item = Mechanism> {
+    Mechanism::ALL.into_iter().filter(|mechanism| guard(*mechanism).is_some())
+}
+
+/// What guards an object in this mechanism; `None` if a file cannot offer it.
+pub(crate) fn guard(mechanism: Mechanism) -> Option<Guard> {
+    match mechanism.form() {
+        MechanismForm::Lock(protocol) => guard_of(protocol),
+        MechanismForm::Flow => Some(Guard::Absent),
+        MechanismForm::Queue | MechanismForm::Slots | MechanismForm::Buffers => None,
+    }
+}
 
 /// The name of an offer in columns; mechanisms without waiting are named as in [Han14].
 pub(crate) fn label(mechanism: Mechanism) -> String {
@@ -17,14 +31,8 @@ pub(crate) fn label(mechanism: Mechanism) -> String {
 /// A way to choose mechanisms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// MSRP for every object.
-    Msrp,
-    /// MPCP for every object.
-    Mpcp,
-    /// WF-DBP for every object.
-    Dbp,
-    /// WF-TCCP for every object.
-    Tccp,
+    /// The same mechanism for every object.
+    Only(Mechanism),
     /// Locks only: jobs suspend for the objects with the longest sections and spin for the others; of all such
     /// divisions, the one that needs the least memory.
     Locks,
@@ -57,10 +65,7 @@ impl Method {
     /// The prefix of its columns.
     pub fn name(&self) -> String {
         match self {
-            Self::Msrp => "msrp".into(),
-            Self::Mpcp => "mpcp".into(),
-            Self::Dbp => "dbp".into(),
-            Self::Tccp => "tccp".into(),
+            Self::Only(mechanism) => mechanism.word().into(),
             Self::Locks => "locks".into(),
             Self::Heuristic(depth) => format!("heuristic_{depth}"),
             Self::Backtracking(depth) => format!("backtracking_{depth}"),

@@ -4,7 +4,7 @@
 //! What a file's mechanisms cost for an object of n bytes: time for the tasks that access it, and bytes.
 //!
 //! ```text
-//! msrp, mpcp  n bytes and the lock; each task: time of a request with its release, and the growth of a section
+//! a lock      n bytes and the lock; each task: time of a request with its release, and the growth of a section
 //! dbp         r + 2 buffers for r readers, r + 1 indices; the writer: write + r · write-per-reader + n · per-byte
 //! tccp        as many buffers as values can be written while one is read, an index; the writer: write + n · per-byte
 //! both        a reader: read + n · per-byte
@@ -15,8 +15,8 @@ use taut_model::Mechanism;
 use taut_planner::select::{self, BufferCount, Buffers, Offer, OfferMemory, Problem};
 use taut_time::Duration;
 
-use crate::generator::{Buffered, Generator, Lock};
-use crate::method::{OFFERED, label};
+use crate::generator::{Buffered, Costs, Generator, Lock};
+use crate::method::label;
 use crate::row::NoRow;
 use crate::system::{SharedObject, System};
 
@@ -36,25 +36,15 @@ impl Generator {
 
     /// The mechanisms that the file offers.
     pub fn offered(&self) -> Vec<Mechanism> {
-        let has = |mechanism: &Mechanism| match mechanism {
-            Mechanism::Msrp => self.mechanisms.msrp.is_some(),
-            Mechanism::Mpcp => self.mechanisms.mpcp.is_some(),
-            Mechanism::Dbp => self.mechanisms.dbp.is_some(),
-            Mechanism::Tccp => self.mechanisms.tccp.is_some(),
-            _ => false,
-        };
-        OFFERED.into_iter().filter(has).collect()
+        self.mechanisms.iter().map(|(mechanism, _)| *mechanism).collect()
     }
 
     fn object(&self, at: usize, object: &SharedObject) -> Option<select::ObjectOffers> {
-        let all = &self.mechanisms;
-        let offers = [
-            all.msrp.map(|it| lock(Mechanism::Msrp, Guard::Spinning, it, object)),
-            all.mpcp.map(|it| lock(Mechanism::Mpcp, Guard::Suspending, it, object)),
-            all.dbp.map(|it| buffered(Mechanism::Dbp, it, object)),
-            all.tccp.map(|it| buffered(Mechanism::Tccp, it, object)),
-        ];
-        let offers = offers.into_iter().flatten().collect::<Option<_>>()?;
+        let offer = |&(mechanism, costs): &(Mechanism, Costs)| match costs {
+            Costs::Lock(guard, costs) => lock(mechanism, guard, costs, object),
+            Costs::Buffered(costs) => buffered(mechanism, costs, object),
+        };
+        let offers = self.mechanisms.iter().map(offer).collect::<Option<_>>()?;
         Some(select::ObjectOffers { name: format!("r{at}"), resource: at, offers })
     }
 }

@@ -5,12 +5,13 @@
 
 use std::ops::Range;
 
-use taut_model::codes;
+use taut_analysis::multi::Guard;
+use taut_model::{Mechanism, codes};
 
 use crate::fault::Faults;
-use crate::generator::{Buffered, Lock, Mechanisms};
+use crate::generator::{Buffered, Costs, Lock, Mechanisms};
 use crate::language::TIMES;
-use crate::method::Method;
+use crate::method::{Method, guard, offerable};
 use crate::read::Value;
 
 pub(crate) fn mechanisms(value: Value<'_>, faults: &mut Faults<'_>) -> Option<Mechanisms> {
@@ -36,17 +37,21 @@ pub(crate) fn mechanisms(value: Value<'_>, faults: &mut Faults<'_>) -> Option<Me
         let (write_per_reader, per_byte) = (write_per_reader.unwrap_or(0), per_byte.unwrap_or(0));
         Some(Buffered { write: write?, write_per_reader, read: read?, per_byte, index: index? })
     };
-    let mechanisms = Mechanisms {
-        msrp: table.may("msrp", faults, lock),
-        mpcp: table.may("mpcp", faults, lock),
-        dbp: table.may("dbp", faults, buffered),
-        tccp: table.may("tccp", faults, buffered),
-    };
-    let any = ["msrp", "mpcp", "dbp", "tccp"].iter().any(|key| table.has(key));
+    let mut mechanisms = Mechanisms::new();
+    for mechanism in offerable() {
+        let costs = match guard(mechanism) {
+            None | Some(Guard::Absent) => table.may(mechanism.word(), faults, buffered).map(Costs::Buffered),
+            Some(guard) => table.may(mechanism.word(), faults, lock).map(|costs| Costs::Lock(guard, costs)),
+        };
+        mechanisms.extend(costs.map(|costs| (mechanism, costs)));
+    }
+    let words: Vec<_> = offerable().map(Mechanism::word).collect();
+    let any = words.iter().any(|key| table.has(key));
     table.finish(faults);
     if !any {
-        let label = "one of msrp, mpcp, dbp and tccp";
-        return faults.add(codes::MISSING_KEY, &span, "no mechanism for any object", label, None);
+        let (last, others) = words.split_last().unwrap_or((&"", &[]));
+        let label = format!("one of {} and {last}", others.join(", "));
+        return faults.add(codes::MISSING_KEY, &span, "no mechanism for any object", &label, None);
     }
     Some(mechanisms)
 }
@@ -59,15 +64,9 @@ pub(crate) fn methods(
     let span = value.span.clone();
     let mut table = value.table(faults)?;
     let mut methods = Vec::new();
-    let fixed = [
-        ("msrp", Method::Msrp),
-        ("mpcp", Method::Mpcp),
-        ("dbp", Method::Dbp),
-        ("tccp", Method::Tccp),
-        ("locks", Method::Locks),
-    ];
-    for (key, method) in fixed {
-        let has = mechanisms.is_none_or(|mechanisms| mechanisms.suffice_for(&method));
+    let only = offerable().map(|mechanism| (mechanism.word(), Method::Only(mechanism)));
+    for (key, method) in only.chain([("locks", Method::Locks)]) {
+        let has = mechanisms.is_none_or(|mechanisms| suffice_for(mechanisms, &method));
         let asked = table.may(key, faults, |value, faults| asked(key, has, value, faults));
         methods.extend(asked.filter(|asked| *asked).map(|_| method));
     }
@@ -92,17 +91,13 @@ pub(crate) fn methods(
     Some(methods)
 }
 
-impl Mechanisms {
-    /// Whether the mechanisms that a method needs are among these.
-    fn suffice_for(&self, method: &Method) -> bool {
-        match method {
-            Method::Msrp => self.msrp.is_some(),
-            Method::Mpcp => self.mpcp.is_some(),
-            Method::Dbp => self.dbp.is_some(),
-            Method::Tccp => self.tccp.is_some(),
-            Method::Locks => self.msrp.is_some() && self.mpcp.is_some(),
-            _ => true,
-        }
+/// Whether the mechanisms that a method needs are among these.
+fn suffice_for(mechanisms: &Mechanisms, method: &Method) -> bool {
+    let has = |by| mechanisms.iter().any(|(mechanism, _)| guard(*mechanism) == Some(by));
+    match method {
+        Method::Only(only) => mechanisms.iter().any(|(mechanism, _)| mechanism == only),
+        Method::Locks => has(Guard::Spinning) && has(Guard::Suspending),
+        Method::Heuristic(_) | Method::Backtracking(_) | Method::Best(_) | Method::Exhaustive(_) => true,
     }
 }
 

@@ -4,6 +4,7 @@
 //! Generator files with faults, and the faults reported.
 
 use proptest::prelude::*;
+use taut_model::Mechanism;
 use taut_sweep::{Generator, Method};
 
 const GOOD: &str = include_str!("../../../examples/sweep/han14.toml");
@@ -26,7 +27,13 @@ fn the_paper_is_read() {
     assert_eq!(points.len(), 3 * 12);
     assert_eq!((points[0], points[35]), (("light", 400_000), ("heavy", 950_000)));
     assert_eq!(generator.rows(), 3_600);
-    let methods = [Method::Msrp, Method::Mpcp, Method::Dbp, Method::Tccp, Method::Heuristic(0)];
+    let methods = [
+        Method::Only(Mechanism::Msrp),
+        Method::Only(Mechanism::Mpcp),
+        Method::Only(Mechanism::Dbp),
+        Method::Only(Mechanism::Tccp),
+        Method::Heuristic(0),
+    ];
     assert_eq!(generator.methods(), methods);
 }
 

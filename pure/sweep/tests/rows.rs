@@ -3,7 +3,7 @@
 
 //! Rows are reproducible, in any order and split, and their results are consistent.
 
-use taut_model::Body;
+use taut_model::{Body, Mechanism};
 use taut_planner::select::Equations;
 use taut_sweep::{Cell, CellKind, Generator, Method, NoRow, Row, Shard, Summary, System};
 
@@ -97,7 +97,13 @@ fn methods_keep_their_order() {
         let bytes = |method| row.answers[place(method)].bytes;
         let best = row.answers[place(Method::Best(100_000))];
         proven += u32::from(best.proven == Some(true));
-        let others = [Method::Msrp, Method::Mpcp, Method::Dbp, Method::Tccp, Method::Locks];
+        let others = [
+            Method::Only(Mechanism::Msrp),
+            Method::Only(Mechanism::Mpcp),
+            Method::Only(Mechanism::Dbp),
+            Method::Only(Mechanism::Tccp),
+            Method::Locks,
+        ];
         let published = [Method::Heuristic(0), Method::Heuristic(3), Method::Backtracking(3)];
         for method in others.into_iter().chain(published) {
             // No other method finds a selection that needs less memory than ours.
@@ -106,7 +112,8 @@ fn methods_keep_their_order() {
         assert!(bytes(Method::Heuristic(3)) <= bytes(Method::Heuristic(0)), "{row:?}");
         assert!(
             bytes(Method::Locks).is_some()
-                || (bytes(Method::Msrp).is_none() && bytes(Method::Mpcp).is_none()),
+                || (bytes(Method::Only(Mechanism::Msrp)).is_none()
+                    && bytes(Method::Only(Mechanism::Mpcp)).is_none()),
             "{row:?}"
         );
         let every = row.answers[place(Method::Exhaustive(6))];

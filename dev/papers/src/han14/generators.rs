@@ -130,7 +130,7 @@ mod tests {
             }
         }
         let all = Drawn::Fig17.generator(false, Equations::Sound).expect("it is in order").offered();
-        assert_eq!([MSRP, MPCP, DBP, TCCP].map(|at| all[at]), taut_sweep::OFFERED);
+        assert!([MSRP, MPCP, DBP, TCCP].map(|at| all[at]).into_iter().eq(taut_sweep::offerable()));
         let long = |drawn: Drawn| drawn.generator(true, Equations::Sound).expect("it is in order").rows();
         assert_eq!(Drawn::ALL.map(long), [36 * 42, 360_000, 360_000, 360_000, 9_999, 9_999]);
     }

@@ -5,12 +5,13 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use taut_lock::life::{Alive, Lives};
 use taut_lock::queued::{self, RequestOutcome};
 use taut_lock::{AcquiredState, LockLayoutError, Memory, SharedValue, spin};
-use taut_policy::GlobalRule;
+use taut_policy::{GlobalRule, HolderRank, QueueOrder, Waiting};
 
 use crate::locks::lines::Lines;
 use crate::resource::Cell;
@@ -30,6 +31,44 @@ pub(crate) enum Parties<'m> {
     Spin(Box<[PartyCell<spin::Party<'m>>]>),
     /// One per task: used by the task's job.
     Queued(Box<[PartyCell<queued::Party<'m>>]>),
+}
+
+impl<'m> Parties<'m> {
+    /// Bytes of a lock of this many parties.
+    pub(crate) fn bytes(waiting: Waiting, parties: u32) -> usize {
+        match waiting {
+            Waiting::Spinning => spin::bytes(parties),
+            Waiting::Suspended => queued::bytes(parties),
+        }
+    }
+
+    /// All parties of a lock of one process.
+    fn group(waiting: Waiting, memory: Memory<'m>, parties: u32) -> Result<Self, LockLayoutError> {
+        Ok(match waiting {
+            Waiting::Spinning => Self::Spin(spin::group(memory, parties)?.map(PartyCell::new).collect()),
+            Waiting::Suspended => Self::Queued(queued::group(memory, parties)?.map(PartyCell::new).collect()),
+        })
+    }
+
+    /// The parties of one of the processes that use a lock.
+    pub(crate) fn slots(
+        waiting: Waiting,
+        memory: Memory<'m>,
+        parties: u32,
+        slots: Range<u32>,
+        (lives, alive): (Lives<'m>, &'m Alive),
+    ) -> Result<Self, LockLayoutError> {
+        Ok(match waiting {
+            Waiting::Spinning => {
+                let made = spin::slots(memory, parties, slots, lives, alive)?;
+                Self::Spin(made.map(|party| party.map(PartyCell::new)).collect::<Result<_, _>>()?)
+            }
+            Waiting::Suspended => {
+                let made = queued::slots(memory, parties, slots, lives, alive)?;
+                Self::Queued(made.map(|party| party.map(PartyCell::new)).collect::<Result<_, _>>()?)
+            }
+        })
+    }
 }
 
 /// A party that several jobs use in turn.
@@ -83,6 +122,9 @@ pub(crate) struct Inner<'m, T> {
     /// Serialises the adding of users: a user's party follows from the users before it.
     adds: Mutex<()>,
     protocol: GlobalRule,
+    /// Facts of the protocol, at hand for each request.
+    order: QueueOrder,
+    holder: HolderRank,
     /// The number by which the resource is recorded.
     pub(crate) number: u32,
     value: Value<'m, T>,
@@ -143,12 +185,7 @@ impl<'m, T: Send> GlobalResource<'m, T> {
         value: T,
         lines: Option<Lines>,
     ) -> Result<Self, LockLayoutError> {
-        let made = match protocol {
-            GlobalRule::Msrp => Parties::Spin(spin::group(memory, parties)?.map(PartyCell::new).collect()),
-            GlobalRule::Mpcp | GlobalRule::FmlpLong => {
-                Parties::Queued(queued::group(memory, parties)?.map(PartyCell::new).collect())
-            }
-        };
+        let made = Parties::group(protocol.waiting(), memory, parties)?;
         Ok(Self::made(protocol, made, number, Value::Own(Cell::new(value)), lines))
     }
 
@@ -166,6 +203,8 @@ impl<'m, T: Send> GlobalResource<'m, T> {
                 users,
                 adds: Mutex::new(()),
                 protocol,
+                order: protocol.order(),
+                holder: protocol.holder(),
                 number,
                 value,
                 _lines: lines,
@@ -278,12 +317,18 @@ impl<'m, T> Inner<'m, T> {
     pub(crate) fn rank(&self, user: &User) -> Option<u64> {
         let elsewhere = self.all().filter(|other| other.brand != user.brand);
         let most_urgent = elsewhere.map(|other| other.priority).fold(self.priority_elsewhere(), u32::max);
-        (self.protocol != GlobalRule::FmlpLong).then(|| u64::from(u32::MAX - most_urgent))
+        match self.holder {
+            HolderRank::Ceiling => Some(u64::from(u32::MAX - most_urgent)),
+            HolderRank::Request => None,
+        }
     }
 
     /// How urgent the user is among those that wait.
     pub(crate) fn urgency(&self, user: &User) -> u32 {
-        if self.protocol == GlobalRule::Mpcp { user.priority } else { 0 }
+        match self.order {
+            QueueOrder::Priority => user.priority,
+            QueueOrder::Request => 0,
+        }
     }
 }
 

@@ -3,10 +3,10 @@
 
 //! Locks between cores that own their memory.
 
-use taut_lock::{LockLayoutError, PARTIES_LIMIT, queued, spin};
+use taut_lock::{LockLayoutError, PARTIES_LIMIT};
 use taut_policy::GlobalRule;
 
-use crate::locks::global::GlobalResource;
+use crate::locks::global::{GlobalResource, Parties};
 use crate::locks::lines::Lines;
 
 impl<T: Send> GlobalResource<'static, T> {
@@ -17,10 +17,7 @@ impl<T: Send> GlobalResource<'static, T> {
         value: T,
     ) -> Result<Self, LockLayoutError> {
         let most = parties.min(PARTIES_LIMIT);
-        let lines = Lines::new(match protocol {
-            GlobalRule::Msrp => spin::bytes(most),
-            GlobalRule::Mpcp | GlobalRule::FmlpLong => queued::bytes(most),
-        });
+        let lines = Lines::new(Parties::bytes(protocol.waiting(), most));
         // SAFETY: taken once, for the parties of a `GlobalResource` that also gets the lines, and drops them after the
         // parties.
         let memory = unsafe { lines.memory() };

@@ -7,10 +7,10 @@ use std::fmt;
 use std::ops::Range;
 
 use taut_lock::life::{Alive, Lives};
-use taut_lock::{LockLayoutError, Memory, Plain, SharedValue, queued, spin};
+use taut_lock::{LockLayoutError, Memory, Plain, SharedValue};
 use taut_policy::GlobalRule;
 
-use crate::locks::global::{GlobalResource, Parties, PartyCell, Value};
+use crate::locks::global::{GlobalResource, Parties, Value};
 use crate::setup::Setup;
 
 /// The role of this process among those that use a resource.
@@ -18,11 +18,11 @@ use crate::setup::Setup;
 pub struct Between<'m> {
     /// Parties of all processes together: the same number for each of them, at most [`taut_lock::PARTIES_LIMIT`].
     pub parties: u32,
-    /// The parties of this process, which no other process has. One per core of this process that uses the resource,
-    /// with [`GlobalRule::Msrp`]; otherwise one per task that uses it.
+    /// The parties of this process, which no other process has. One per core of this process that uses the resource
+    /// if waiters spin ([`GlobalRule::waiting`]), else one per task that uses it.
     pub slots: Range<u32>,
-    /// The largest priority among the users in other processes: the ceiling of [`GlobalRule::Mpcp`] includes it. The
-    /// priorities of all processes are on one scale.
+    /// The largest priority among the users in other processes: a ceiling includes it. The priorities of all processes
+    /// are on one scale.
     pub priority_elsewhere: u32,
     /// The liveness of all processes that use the resource.
     pub lives: Lives<'m>,
@@ -82,16 +82,7 @@ impl Setup<'_> {
         let Between { parties, slots, priority_elsewhere, lives, alive } = between;
         let first_slot = slots.start;
         let (lock, place) = SharedValue::cut(memory, parties)?;
-        let parties = match protocol {
-            GlobalRule::Msrp => {
-                let made = spin::slots(lock, parties, slots, lives, alive)?;
-                Parties::Spin(made.map(|party| party.map(PartyCell::new)).collect::<Result<_, _>>()?)
-            }
-            GlobalRule::Mpcp | GlobalRule::FmlpLong => {
-                let made = queued::slots(lock, parties, slots, lives, alive)?;
-                Parties::Queued(made.map(|party| party.map(PartyCell::new)).collect::<Result<_, _>>()?)
-            }
-        };
+        let parties = Parties::slots(protocol.waiting(), lock, parties, slots, (lives, alive))?;
         let number = self.next_resource();
         let value = Value::Between { place, first_slot, priority_elsewhere, lives, alive };
         Ok(GlobalResource::made(protocol, parties, number, value, None))

@@ -199,9 +199,10 @@ impl<'w> Setup<'w> {
         core.listeners.add_admission(events).ok_or(SetupError::Listeners { cpu: core.cpu })
     }
 
-    /// Adds a resource that tasks of several cores share, on the given memory. With [`GlobalRule::Msrp`], `parties` is
-    /// the number of cores that use the resource, and the memory needs [`taut_lock::spin::bytes`]. Otherwise it is the
-    /// number of tasks that use it, and the memory needs [`taut_lock::queued::bytes`].
+    /// Adds a resource that tasks of several cores share, on the given memory. If waiters spin
+    /// ([`GlobalRule::waiting`]), `parties` is the number of cores that use the resource, and the memory needs
+    /// [`taut_lock::spin::bytes`]. Otherwise it is the number of tasks that use it, and the memory needs
+    /// [`taut_lock::queued::bytes`].
     ///
     /// # Errors
     /// [`LockLayoutError`](taut_lock::LockLayoutError) if there is no room.

@@ -21,7 +21,7 @@
 
 pub mod probe;
 
-use taut_model::Overheads;
+use taut_model::{Overheads, Waiting};
 use taut_time::Duration;
 
 use crate::Overflow;
@@ -29,15 +29,6 @@ use crate::Overflow;
 /// Adds the overheads of a machine to times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charges(Overheads);
-
-/// How jobs on other cores wait for the holder of a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
-    /// They spin.
-    Spinning,
-    /// They suspend themselves.
-    Suspended,
-}
 
 fn sum<const N: usize>(times: [Duration; N]) -> Result<Duration, Overflow> {
     times.into_iter().try_fold(Duration::ZERO, Duration::checked_add).ok_or(Overflow)

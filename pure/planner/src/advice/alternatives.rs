@@ -8,11 +8,12 @@ use std::cmp::Ordering;
 
 use taut_analysis::uni::utilisation::{Utilisation, hyperbolic, liu_layland};
 use taut_analysis::{AnalysedCore, Bound, Overflow, Verdict, Why};
-use taut_model::Model;
+use taut_model::{Model, SchedulingPolicy};
 use taut_time::Duration;
 
 use crate::placement::Placements;
 use crate::response::proof::JOBS_ASKED_OFTEN;
+use crate::response::shared::protocols::names;
 use crate::response::waits;
 use crate::shown::percent;
 
@@ -56,7 +57,8 @@ pub(crate) fn by_core(model: &Model, placements: &Placements<'_>, placement: usi
         ),
         None => Row::fails("limited preemption", format!("no task of core {cpu} is `non-preemptive`")),
     });
-    rows.push(Row::fails("ceilings, MSRP, MPCP, FMLP+", "there are no resources"));
+    let ceilings = format!("ceilings, {}", names(SchedulingPolicy::FixedPriority).join(", "));
+    rows.push(Row::fails(&ceilings, "there are no resources"));
     rows.push(Row::fails("processor demand, EDF response times, DFP", "the cores go by fixed priority"));
     rows
 }

@@ -3,49 +3,19 @@
 
 //! What each analysis of whole applications says of a task, beside the analysis that was used.
 
-use taut_analysis::multi::{
-    Bounds, Status, fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
-};
+use taut_analysis::multi::Status;
 use taut_analysis::uni::edf::dfp::Floors;
 use taut_analysis::uni::edf::response::{self, Locks};
 use taut_analysis::uni::edf::srp::Levels;
-use taut_analysis::{Overflow, Verdict, Why};
-use taut_model::{LockingProtocol, Model, SchedulingPolicy, TaskSet};
+use taut_analysis::{Verdict, Why};
+use taut_model::{LockingProtocol, Model, SchedulingPolicy};
 
 use crate::advice::alternatives::Row;
 use crate::placement::Placements;
 use crate::response::shared::Shared;
 use crate::response::shared::charge::charged;
 use crate::response::shared::choose::{Answer, is_global};
-
-/// An analysis with resources of several cores.
-struct Analysis {
-    name: &'static str,
-    locking: LockingProtocol,
-    suspends: bool,
-    /// Whether plans use it.
-    first: bool,
-    analysis: fn(&TaskSet) -> Result<Verdict<Bounds>, Overflow>,
-}
-
-const fn one(
-    name: &'static str,
-    locking: LockingProtocol,
-    first: bool,
-    analysis: fn(&TaskSet) -> Result<Verdict<Bounds>, Overflow>,
-) -> Analysis {
-    let suspends = matches!(locking, LockingProtocol::Mpcp | LockingProtocol::FmlpPlus);
-    Analysis { name, locking, suspends, first, analysis }
-}
-
-/// In the order in which protocols are tried.
-const ANALYSES: [Analysis; 5] = [
-    one("MSRP, requests of a core", LockingProtocol::Msrp, true, msrp_joint::response_times),
-    one("MSRP, requests of a job", LockingProtocol::Msrp, false, msrp_holistic::response_times),
-    one("MSRP, each request alone", LockingProtocol::Msrp, false, msrp_gai01::response_times),
-    one("MPCP", LockingProtocol::Mpcp, true, mpcp_lnr09_sound::response_times),
-    one("FMLP+", LockingProtocol::FmlpPlus, true, fmlp_plus::response_times),
-];
+use crate::response::shared::protocols::{Analysis, all_analyses, beside, names};
 
 impl Shared {
     /// What each analysis says of a placement.
@@ -82,7 +52,10 @@ impl Shared {
             Row::new("response time, several jobs", several),
             Row::fails("response time, offsets", format!("{shared}, whose holders have no known phase")),
             Row::fails("utilisation bounds", format!("{shared}, and a ceiling blocks")),
-            Row::fails("MSRP, MPCP, FMLP+", "each resource is used on one core only"),
+            Row::fails(
+                &names(SchedulingPolicy::FixedPriority).join(", "),
+                "each resource is used on one core only",
+            ),
             Row::fails("processor demand, EDF response times, DFP", "the cores go by fixed priority"),
         ]
     }
@@ -101,26 +74,26 @@ impl Shared {
         let keeps = placements.placements.iter().any(|placement| !placement.task.non_preemptive.is_zero());
         let mut rows = Vec::new();
         // Candidates are tried in order, up to the first that keeps all deadlines.
-        let place = |locking| ANALYSES.iter().position(|other| other.first && Some(other.locking) == locking);
-        let tried_before = |analysis: &Analysis| place(Some(analysis.locking)) < place(chosen);
+        let place = |locking| all_analyses().position(|(other, ..)| Some(other) == locking);
         let mut guards = global.iter().zip(&self.protocols).filter(|(global, _)| **global);
         let mixed = guards.any(|(_, (locking, _))| Some(*locking) != chosen);
         if mixed && !matches!(self.answer, Answer::Refused) {
-            rows.push(Row::new("MSRP beside MPCP", self.says(model, placements, placement)));
+            rows.push(Row::new(beside(), self.says(model, placements, placement)));
         }
-        for analysis in &ANALYSES {
+        for (locking, Analysis(name, analysis), first) in all_analyses() {
+            let suspends = locking.suspends();
             if matches!(self.answer, Answer::Refused) {
-                rows.push(Row::fails(analysis.name, "resources of several cores do not fit, as reported"));
+                rows.push(Row::fails(name, "resources of several cores do not fit, as reported"));
                 continue;
             }
-            if analysis.suspends && keeps {
+            if suspends && keeps {
                 let why = "a `non-preemptive` stretch would delay holders of a resource";
-                rows.push(Row::fails(analysis.name, why));
+                rows.push(Row::fails(name, why));
                 continue;
             }
-            let used = analysis.first && Some(analysis.locking) == chosen && !mixed;
-            let found = charged(model, placements, global, &vec![analysis.suspends; global.len()], None)
-                .and_then(|charged| (analysis.analysis)(&charged.set));
+            let used = first && Some(locking) == chosen && !mixed;
+            let found = charged(model, placements, global, &vec![suspends; global.len()], None)
+                .and_then(|charged| analysis(&charged.set));
             let says = match found {
                 Ok(Verdict::Schedulable(bounds)) => {
                     let exact = bounds.tasks[placement].from_arrival;
@@ -128,11 +101,11 @@ impl Shared {
                     match response {
                         _ if used => format!("used: R = {found}"),
                         Some(_) if mixed => format!("not asked for: would give R = {found}"),
-                        Some(response) if response == exact && Some(analysis.locking) == chosen => {
+                        Some(response) if response == exact && Some(locking) == chosen => {
                             "not needed: would give the same R".to_owned()
                         }
                         // Of one protocol, the bound of the first analysis is never above those of the others.
-                        Some(_) if Some(analysis.locking) == chosen => {
+                        Some(_) if Some(locking) == chosen => {
                             format!("weaker: would give R = {found}")
                         }
                         Some(_) if !pinned => format!("not needed: would give R = {found}"),
@@ -144,8 +117,10 @@ impl Shared {
                 Ok(Verdict::NotShown(Why::Passes(bounds)) | Verdict::Unschedulable(bounds)) => {
                     let tried = match response {
                         _ if used && response.is_none() => "used, says no",
-                        None if analysis.first && !pinned => "tried, says no",
-                        Some(_) if analysis.first && !pinned && tried_before(analysis) => "tried, says no",
+                        None if first && !pinned => "tried, says no",
+                        Some(_) if first && !pinned && place(Some(locking)) < place(chosen) => {
+                            "tried, says no"
+                        }
                         _ => "says no",
                     };
                     let late = bounds.tasks.iter().position(|task| task.status == Status::Passes);
@@ -164,7 +139,7 @@ impl Shared {
                 Ok(Verdict::NotApplicable(assumption)) => format!("does not apply: {assumption}"),
                 Err(overflow) => format!("no answer: {overflow}"),
             };
-            rows.push(Row::new(analysis.name, says));
+            rows.push(Row::new(name, says));
         }
         let at = (0..global.len()).find(|&at| global[at]).map_or("", |at| &model.resources()[at].name);
         let several = format!("`{at}` is used on several cores");
@@ -230,10 +205,20 @@ impl Shared {
                 false => Row::new("utilisation, Liu & Layland", format!("says no: {figure} are not within 100 %")),
             });
         }
+        let under_edf = names(SchedulingPolicy::Edf);
         match (any, model.resources().is_empty()) {
-            (true, _) => rows.push(Row::fails("MPCP, FMLP+", "the cores go by EDF")),
-            (false, false) => rows.push(Row::fails("MSRP", "each resource is used on one core only")),
-            (false, true) => rows.push(Row::fails("ceilings, DFP, MSRP", "there are no resources")),
+            (true, _) => {
+                let mut others = names(SchedulingPolicy::FixedPriority);
+                others.retain(|name| !under_edf.contains(name));
+                rows.push(Row::fails(&others.join(", "), "the cores go by EDF"));
+            }
+            (false, false) => {
+                rows.push(Row::fails(&under_edf.join(", "), "each resource is used on one core only"));
+            }
+            (false, true) => {
+                let name = format!("ceilings, DFP, {}", under_edf.join(", "));
+                rows.push(Row::fails(&name, "there are no resources"));
+            }
         }
         rows.push(Row::fails("response times and offsets by priority", "the cores go by EDF"));
         rows

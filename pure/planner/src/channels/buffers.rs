@@ -13,6 +13,7 @@ use taut_analysis::wait_free::writes_during_read::{self, WriterTiming};
 use taut_analysis::wait_free::{buffers, partition};
 use taut_model::{
     Channel, ChannelId, Class, Fault, KeyPath, Mechanism, Model, PartyId, STAMP_BYTES, Way, codes,
+    lock_mechanisms,
 };
 
 use crate::response::bounds::ResponseBounds;
@@ -191,9 +192,7 @@ fn candidate(
         Mechanism::Sdrtr
         | Mechanism::Sdrtw
         | Mechanism::Qrtr
-        | Mechanism::Srp
-        | Mechanism::Msrp
-        | Mechanism::Mpcp
+        | lock_mechanisms!()
         | Mechanism::Dbp
         | Mechanism::Tccp => return Err(Misfit::Size),
     };

@@ -6,7 +6,7 @@
 use taut_analysis::queue::{self, SendingTask, TakingTask};
 use taut_model::{
     Arrival, CAPACITY_MAX, Channel, ChannelId, ChannelKind, Class, Fault, KeyPath, LockingProtocol,
-    Mechanism, MechanismForm, Model, PartyId, STAMP_BYTES, Way, codes,
+    Mechanism, MechanismForm, Model, PartyId, STAMP_BYTES, Waiting, Way, codes,
 };
 use taut_time::Duration;
 
@@ -42,14 +42,10 @@ impl Realisation {
             locked.ways = vec![Way::Claims; channel.readers.len()];
         }
         let by = if channel.mechanism.is_some() { "pinned; " } else { "" };
-        let waits = match locking {
-            LockingProtocol::Srp | LockingProtocol::Dfp => {
-                "on one core, under a ceiling: no task that uses the state preempts its holder"
-            }
-            LockingProtocol::Msrp => "on several cores: a waiting job spins",
-            LockingProtocol::Mpcp | LockingProtocol::FmlpPlus => {
-                "on several cores: a waiting job is suspended"
-            }
+        let waits = match locking.waiting() {
+            None => "on one core, under a ceiling: no task that uses the state preempts its holder",
+            Some(Waiting::Spinning) => "on several cores: a waiting job spins",
+            Some(Waiting::Suspended) => "on several cores: a waiting job is suspended",
         };
         let copying = model.payloads()[channel.payload]
             .size()

@@ -3,9 +3,11 @@
 
 //! Chooses the core whose next record comes first.
 
+use taut_policy::QueueOrder;
+
 use super::log::{Item, What};
 use super::replayer::{Replayer, Reservation};
-use crate::{GlobalRule, Sink};
+use crate::Sink;
 
 /// What the replay takes before an item, by core and position.
 #[derive(Clone, Copy, Debug)]
@@ -192,7 +194,10 @@ impl<S: Sink> Replayer<'_, S> {
     }
 
     fn by_priority(&self, resource: usize) -> bool {
-        self.rules.resources[resource] == GlobalRule::Mpcp
+        match self.rules.resources[resource].order() {
+            QueueOrder::Priority => true,
+            QueueOrder::Request => false,
+        }
     }
 
     /// The item in which a holder on another core unlocks a resource: the holder may have released the resource before

@@ -10,7 +10,7 @@ use taut_model::{Fault, KeyPath, LockingProtocol, Model, SchedulingPolicy, codes
 
 use super::charge::{Charged, charged};
 use super::edf::Due;
-use super::protocols::Protocols;
+use super::protocols::{Protocols, guard_of};
 use crate::placement::{Placement, Placements};
 
 /// What a deferrable server, which may use two budgets back to back, is analysed beside.
@@ -56,7 +56,7 @@ pub(crate) fn fit(
     global: &[bool],
     faults: &mut Vec<Fault>,
 ) -> bool {
-    let edf = model.platform().scheduler == SchedulingPolicy::Edf;
+    let scheduler = model.platform().scheduler;
     // The first protocol that the manifest names for resources of one core, and of several.
     let mut firsts: [Option<(usize, LockingProtocol)>; 2] = [None, None];
     for (at, resource) in model.resources().iter().enumerate() {
@@ -78,15 +78,18 @@ pub(crate) fn fit(
             }
             faults.push(fault);
         };
-        let local = matches!(protocol, LockingProtocol::Srp | LockingProtocol::Dfp);
+        let local = protocol.is_local();
+        let other = if local { "srp" } else { "msrp" };
         if local && global[at] {
             refuse("for tasks of one core".into(), "use \"auto\", or \"msrp\"");
         } else if !local && !global[at] {
             refuse("for tasks of several cores".into(), "use \"auto\", or \"srp\"");
-        } else if protocol == LockingProtocol::Dfp && !edf {
-            refuse("for cores under EDF".into(), "use \"auto\", or \"srp\"");
-        } else if matches!(protocol, LockingProtocol::Mpcp | LockingProtocol::FmlpPlus) && edf {
-            refuse("for cores of fixed priority".into(), "use \"auto\", or \"msrp\"");
+        } else if !protocol.fits(scheduler) {
+            let cores = match scheduler {
+                SchedulingPolicy::FixedPriority => "for cores under EDF",
+                SchedulingPolicy::Edf => "for cores of fixed priority",
+            };
+            refuse(cores.into(), &format!("use \"auto\", or \"{other}\""));
         } else {
             let first = &mut firsts[usize::from(!local)];
             let (several, note) = match local {
@@ -97,10 +100,7 @@ pub(crate) fn fit(
                 ),
             };
             // Spinning and suspending are analysed beside one another, under fixed priority.
-            let mixed = |named| {
-                let both = [named, protocol];
-                both.contains(&LockingProtocol::Msrp) && both.contains(&LockingProtocol::Mpcp)
-            };
+            let mixed = |named| [named, protocol].into_iter().all(|of| guard_of(of).is_some());
             match *first {
                 Some((other, named)) if named != protocol && !mixed(named) => {
                     let message = format!("two protocols for resources of {several}");

@@ -6,9 +6,9 @@
 //! except for roundings, which are on the safe side.
 
 use taut_analysis::Overflow;
+use taut_analysis::overheads::Charges;
 use taut_analysis::overheads::probe::Slowdown;
-use taut_analysis::overheads::{Charges, Waiting};
-use taut_model::{ArrivalPattern, Body, Model, Request, Resource, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Model, Request, Resource, SetTask, TaskSet, Waiting};
 use taut_time::Duration;
 
 use super::choose::is_global;

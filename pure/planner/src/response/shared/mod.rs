@@ -10,12 +10,12 @@ pub(crate) mod explain;
 mod layout;
 mod local;
 mod nested;
-mod protocols;
+pub(crate) mod protocols;
 mod work;
 
 use taut_analysis::multi::Status;
 use taut_analysis::{Overflow, memory};
-use taut_model::{Fault, LockingProtocol, Model, ResourceId, SchedulingPolicy};
+use taut_model::{Fault, LockingProtocol, Model, ResourceId, SchedulingPolicy, Waiting};
 use taut_time::Duration;
 
 use crate::placement::{Placement, Placements};
@@ -122,10 +122,10 @@ impl Shared {
         let tasks = cores.len();
         cores.sort_unstable();
         cores.dedup();
-        let parties = match protocol {
-            LockingProtocol::Msrp => cores.len(),
-            LockingProtocol::Mpcp | LockingProtocol::FmlpPlus => tasks,
-            LockingProtocol::Srp | LockingProtocol::Dfp => return Ok(0),
+        let parties = match protocol.waiting() {
+            Some(Waiting::Spinning) => cores.len(),
+            Some(Waiting::Suspended) => tasks,
+            None => return Ok(0),
         };
         memory::lock(parties as u64)
     }

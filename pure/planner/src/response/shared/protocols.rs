@@ -3,11 +3,101 @@
 
 //! Protocols for resources of several cores under fixed priority, together with the test that covers them.
 
-use taut_analysis::multi::{Bounds, Guard, GuardedSet, fmlp_plus, mixed, mpcp_lnr09_sound, msrp_joint};
+use taut_analysis::multi::{
+    Bounds, Guard, GuardedSet, fmlp_plus, mixed, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
+};
 use taut_analysis::{Overflow, Verdict};
-use taut_model::{LockingProtocol, Model, TaskSet};
+use taut_model::{LockingProtocol, Model, SchedulingPolicy, TaskSet};
 
 use super::local;
+
+/// An analysis of sets whose resources of several cores have one protocol: its name among the alternatives of a task, and
+/// how it bounds response times.
+#[derive(Clone, Copy)]
+pub(crate) struct Analysis(
+    pub(crate) &'static str,
+    pub(crate) fn(&TaskSet) -> Result<Verdict<Bounds>, Overflow>,
+);
+
+/// How resources of several cores are analysed under a protocol.
+#[derive(Clone, Copy)]
+struct Analyses {
+    /// The analysis that plans use, and what a plan says of it.
+    used: Analysis,
+    says: &'static str,
+    /// Weaker ones, for comparison.
+    others: &'static [Analysis],
+    /// What a resource is to [`mixed`], which analyses several protocols beside one another; `None` if it does not
+    /// analyse this one.
+    beside: Option<Guard>,
+}
+
+/// The analyses of a protocol; `None` if it is for resources of one core.
+fn analyses(protocol: LockingProtocol) -> Option<Analyses> {
+    Some(match protocol {
+        LockingProtocol::Srp | LockingProtocol::Dfp => return None,
+        LockingProtocol::Msrp => Analyses {
+            used: Analysis("MSRP, requests of a core", msrp_joint::response_times),
+            says: "response-time analysis, fixed priority, MSRP, a core's requests counted together (Wieder & Brandenburg \
+                   2013)",
+            others: &[
+                Analysis("MSRP, requests of a job", msrp_holistic::response_times),
+                Analysis("MSRP, each request alone", msrp_gai01::response_times),
+            ],
+            beside: Some(Guard::Spinning),
+        },
+        LockingProtocol::Mpcp => Analyses {
+            used: Analysis("MPCP", mpcp_lnr09_sound::response_times),
+            says: "response-time analysis, fixed priority, MPCP (Lakshmanan et al. 2009, with the jitter that it lacks)",
+            others: &[],
+            beside: Some(Guard::Suspending),
+        },
+        LockingProtocol::FmlpPlus => Analyses {
+            used: Analysis("FMLP+", fmlp_plus::response_times),
+            says: "response-time analysis, fixed priority, FMLP+ (Brandenburg 2011)",
+            others: &[],
+            beside: None,
+        },
+    })
+}
+
+/// What a plan says of [`mixed`].
+const BESIDE: &str = "response-time analysis, fixed priority, MSRP beside MPCP (Brandenburg 2011; Lakshmanan et al. 2009 with \
+                      the jitter that it lacks; of the one beside the other: this project's)";
+
+/// The protocols for resources of several cores, in the order in which they are tried where the manifest names none.
+fn for_several_cores() -> impl Iterator<Item = (LockingProtocol, Analyses)> {
+    LockingProtocol::ALL.into_iter().filter_map(|protocol| Some((protocol, analyses(protocol)?)))
+}
+
+/// All analyses for resources of several cores, those of the protocol that is tried first at the beginning. With each,
+/// its protocol, and whether plans use it.
+pub(crate) fn all_analyses() -> impl Iterator<Item = (LockingProtocol, Analysis, bool)> {
+    for_several_cores().flat_map(|(protocol, of)| {
+        let others = of.others.iter().map(move |other| (protocol, *other, false));
+        std::iter::once((protocol, of.used, true)).chain(others)
+    })
+}
+
+/// The names of those protocols for resources of several cores that fit cores under this policy, in the order of
+/// [`all_analyses`].
+pub(crate) fn names(scheduler: SchedulingPolicy) -> Vec<&'static str> {
+    let fitting =
+        for_several_cores().map(|(protocol, _)| protocol).filter(|protocol| protocol.fits(scheduler));
+    fitting.map(LockingProtocol::paper_name).collect()
+}
+
+/// The names of the protocols that are analysed beside one another.
+pub(crate) fn beside() -> String {
+    let beside = for_several_cores().filter(|(_, of)| of.beside.is_some());
+    beside.map(|(protocol, _)| protocol.paper_name()).collect::<Vec<_>>().join(" beside ")
+}
+
+/// What a resource is to [`mixed`], and so to a selection of mechanisms, if it has this protocol; `None` if it is not
+/// analysed there beside others.
+pub fn guard_of(protocol: LockingProtocol) -> Option<Guard> {
+    analyses(protocol)?.beside
+}
 
 /// A protocol for each resource.
 pub(crate) struct Protocols {
@@ -15,9 +105,6 @@ pub(crate) struct Protocols {
     pub(crate) of: Vec<LockingProtocol>,
     global: Vec<bool>,
 }
-
-/// The protocols to try where the manifest names none, in this order.
-const ORDER: [LockingProtocol; 3] = [LockingProtocol::Msrp, LockingProtocol::Mpcp, LockingProtocol::FmlpPlus];
 
 impl Protocols {
     /// The candidates to try: all open resources have one protocol, which goes together with those that the manifest
@@ -32,7 +119,7 @@ impl Protocols {
             Self { of: global.iter().enumerate().map(protocol).collect(), global: global.to_vec() }
         };
         let mut all: Vec<Self> = Vec::new();
-        for candidate in ORDER.map(with) {
+        for candidate in for_several_cores().map(|(protocol, _)| with(protocol)) {
             if candidate.go_together() && all.iter().all(|other| other.of != candidate.of) {
                 all.push(candidate);
             }
@@ -40,62 +127,50 @@ impl Protocols {
         all
     }
 
-    fn has(&self, locking: LockingProtocol) -> bool {
-        self.of.iter().zip(&self.global).any(|(of, global)| *global && *of == locking)
+    /// The protocols of the resources of several cores.
+    fn used(&self) -> Vec<(LockingProtocol, Analyses)> {
+        let has = |protocol| self.of.iter().zip(&self.global).any(|(of, global)| *global && *of == protocol);
+        for_several_cores().filter(|(protocol, _)| has(*protocol)).collect()
     }
 
     /// Whether there is an analysis for all of them together.
     pub(crate) fn go_together(&self) -> bool {
-        !(self.has(LockingProtocol::FmlpPlus)
-            && (self.has(LockingProtocol::Msrp) || self.has(LockingProtocol::Mpcp)))
+        let used = self.used();
+        used.len() < 2 || used.iter().all(|(_, of)| of.beside.is_some())
     }
 
     /// By resource, whether its waiters are suspended.
     pub(crate) fn suspending(&self) -> Vec<bool> {
-        self.of.iter().map(|of| matches!(of, LockingProtocol::Mpcp | LockingProtocol::FmlpPlus)).collect()
+        self.of.iter().map(|of| of.suspends()).collect()
     }
 
     pub(crate) fn test(&self) -> &'static str {
-        match [LockingProtocol::Msrp, LockingProtocol::Mpcp, LockingProtocol::FmlpPlus]
-            .map(|locking| self.has(locking))
-        {
-            [false, false, false] => {
+        match self.used()[..] {
+            [] => {
                 "response-time analysis, fixed priority, immediate ceilings (Baker 1991; Audsley et al. 1993)"
             }
-            [true, true, _] => {
-                "response-time analysis, fixed priority, MSRP beside MPCP (Brandenburg 2011; Lakshmanan et al. 2009 with \
-                 the jitter that it lacks; of the one beside the other: this project's)"
-            }
-            [true, false, _] => {
-                "response-time analysis, fixed priority, MSRP, a core's requests counted together (Wieder & Brandenburg \
-                 2013)"
-            }
-            [false, true, _] => {
-                "response-time analysis, fixed priority, MPCP (Lakshmanan et al. 2009, with the jitter that it lacks)"
-            }
-            [false, false, true] => "response-time analysis, fixed priority, FMLP+ (Brandenburg 2011)",
+            [(_, of)] => of.says,
+            _ => BESIDE,
         }
     }
 
     /// Bounds the response times of a set with these resources, and maybe with further resources of one core.
     pub(crate) fn response_times(&self, set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
-        match [LockingProtocol::Msrp, LockingProtocol::Mpcp, LockingProtocol::FmlpPlus]
-            .map(|locking| self.has(locking))
-        {
-            [false, false, false] => local::response_times(set),
-            [true, true, _] => {
+        match self.used()[..] {
+            [] => local::response_times(set),
+            [(_, Analyses { used: Analysis(_, response_times), .. })] => response_times(set),
+            _ => {
                 let mut guarded = match GuardedSet::new(set)? {
                     Ok(guarded) => guarded,
                     Err(assumption) => return Ok(Verdict::NotApplicable(assumption)),
                 };
-                for (at, _) in self.of.iter().enumerate().filter(|(_, of)| **of == LockingProtocol::Mpcp) {
-                    guarded.guard(at, Guard::Suspending);
+                for (at, protocol) in self.of.iter().enumerate() {
+                    if let Some(guard) = guard_of(*protocol) {
+                        guarded.guard(at, guard);
+                    }
                 }
                 mixed::response_times(&guarded)
             }
-            [true, false, _] => msrp_joint::response_times(set),
-            [false, true, _] => mpcp_lnr09_sound::response_times(set),
-            [false, false, true] => fmlp_plus::response_times(set),
         }
     }
 }

@@ -4,9 +4,9 @@
 //! The work of a job, with the charges of [`super::charge`].
 
 use taut_analysis::Overflow;
+use taut_analysis::overheads::Charges;
 use taut_analysis::overheads::probe::Slowdown;
-use taut_analysis::overheads::{Charges, Waiting};
-use taut_model::{Body, Cost, Request, Segment};
+use taut_model::{Body, Cost, Request, Segment, Waiting};
 use taut_time::Duration;
 
 use crate::placement::Placement;

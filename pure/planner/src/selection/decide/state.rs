@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 
 use taut_analysis::memory;
 use taut_model::{
-    ChannelId, Class, Executor, Fault, KeyPath, LockingProtocol, Mechanism, Model, PartyId, RealTime,
-    SchedulingPolicy, codes,
+    ChannelId, Class, Executor, Fault, KeyPath, LockingProtocol, Mechanism, Model, PartyId, RealTime, codes,
 };
 use taut_time::Duration;
 
@@ -77,12 +76,13 @@ pub(super) fn locks(model: &Model, placements: &Placements<'_>, id: ChannelId) -
         PartyId::Client(_) => None,
     };
     let cores: BTreeSet<Option<usize>> = parties().map(core).collect();
-    match (cores.contains(&None), cores.len(), model.platform().scheduler) {
-        (true, ..) => Vec::new(),
-        (false, 1, _) => vec![Mechanism::Srp],
-        (false, _, SchedulingPolicy::Edf) => vec![Mechanism::Msrp],
-        (false, _, SchedulingPolicy::FixedPriority) => vec![Mechanism::Msrp, Mechanism::Mpcp],
+    if cores.contains(&None) {
+        return Vec::new();
     }
+    let (of_one_core, scheduler) = (cores.len() == 1, model.platform().scheduler);
+    let fits = |protocol: LockingProtocol| protocol.is_local() == of_one_core && protocol.fits(scheduler);
+    let locks = Mechanism::ALL.into_iter();
+    locks.filter(|mechanism| mechanism.locking().is_some_and(fits)).collect()
 }
 
 /// Why a state cannot have a lock; `None` if it can.

@@ -3,9 +3,9 @@
 
 //! Decides all states and resources as one selection problem, for [`crate::select`].
 //!
-//! This applies if all cores are under fixed priorities, deadlines are within periods, resources are under neither
-//! FMLP+ nor DFP, tasks have no order of segments and no non-preemptive stretches, and there are no servers. The
-//! caller proves the result anew.
+//! This applies if all cores are under fixed priorities, deadlines are within periods, resources are under protocols
+//! that one analysis covers together (neither FMLP+ nor DFP), tasks have no order of segments and no non-preemptive
+//! stretches, and there are no servers. The caller proves the result anew.
 
 use std::sync::Arc;
 
@@ -22,6 +22,7 @@ use crate::channels::chains::{Known, Places};
 use crate::placement::dispatch;
 use crate::placement::{Placement, Placements, Who};
 use crate::response::bounds::{ResponseBound, ResponseBounds};
+use crate::response::shared::protocols::guard_of;
 use crate::response::shared::{self, Layout, Shared};
 use crate::selection::select::{
     Constraint, Equations, Footprint, ObjectOffers, Offer, OfferMemory, Problem, best,
@@ -77,17 +78,19 @@ pub(super) fn select(
 }
 
 fn is_of_this_kind(model: &Model) -> bool {
-    let plain = |protocol: Option<LockingProtocol>| {
-        !matches!(protocol, Some(LockingProtocol::FmlpPlus | LockingProtocol::Dfp))
-    };
     model.platform().scheduler == SchedulingPolicy::FixedPriority
         && model.servers().is_empty()
-        && (0..model.resources().len()).all(|at| plain(model.protocol(at)))
+        && (0..model.resources().len()).all(|at| model.protocol(at).is_none_or(is_covered))
         && model.real_time().all(|(.., task)| {
             task.segments.is_empty()
                 && task.non_preemptive.is_zero()
                 && task.deadline <= task.arrival.period()
         })
+}
+
+/// Whether the analysis of a selection covers resources under this protocol.
+fn is_covered(protocol: LockingProtocol) -> bool {
+    protocol == LockingProtocol::Srp || guard_of(protocol).is_some()
 }
 
 /// Tasks by position in a set.
@@ -143,7 +146,7 @@ impl OfferInputs<'_> {
         let protocols = match (self.open.protocol(at), self.layout.guards[at].global) {
             (Some(protocol), _) => vec![protocol],
             (None, false) => vec![LockingProtocol::Srp],
-            (None, true) => vec![LockingProtocol::Msrp, LockingProtocol::Mpcp],
+            (None, true) => LockingProtocol::ALL.into_iter().filter(|of| guard_of(*of).is_some()).collect(),
         };
         let offer = |locking| Ok((self.lock(at, locking, 0)?, Stands::Protocol(at, locking)));
         protocols.into_iter().map(offer).collect()
@@ -168,7 +171,7 @@ impl OfferInputs<'_> {
         let readers = u32::try_from(self.model.channel(id).readers.len()).map_err(|_| Overflow)?;
         let value = self.model.value_bytes(id).ok_or(Overflow)?;
         for mechanism in locks {
-            let Some(locking) = mechanism.locking() else { continue };
+            let Some(locking) = mechanism.locking().filter(|of| is_covered(*of)) else { continue };
             let bytes = mechanism.bytes(value, 1, readers).ok_or(Overflow)?;
             offers.push((self.lock(at, locking, bytes)?, Stands::Mechanism(id, mechanism)));
         }
@@ -177,14 +180,15 @@ impl OfferInputs<'_> {
 
     fn lock(&self, at: usize, locking: LockingProtocol, bytes: u64) -> Result<Offer, Overflow> {
         let prices = self.layout.guards[at];
-        let suspends = locking == LockingProtocol::Mpcp;
-        let (guard, held) = match locking {
-            LockingProtocol::Mpcp => (Guard::Suspending, prices.suspending),
-            _ if prices.global => (Guard::Spinning, prices.spinning),
-            _ => (Guard::Spinning, prices.ceiling),
+        // A resource of one core has a ceiling, which the analysis treats alike under both guards.
+        let guard = guard_of(locking).unwrap_or(Guard::Spinning);
+        let held = match (guard, prices.global) {
+            (Guard::Suspending, _) => prices.suspending,
+            (Guard::Spinning, true) => prices.spinning,
+            (Guard::Spinning, false) | (Guard::Absent, _) => prices.ceiling,
         };
         let mut added = Vec::new();
-        if suspends {
+        if guard == Guard::Suspending {
             for (task, requests) in (0..self.tasks.len()).map(|task| (task, self.layout.set.requests(task))) {
                 let mut requests = requests.iter();
                 let count =

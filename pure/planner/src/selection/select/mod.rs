@@ -38,6 +38,7 @@ mod subtree;
 mod tests;
 mod why;
 
+pub use crate::response::shared::protocols::guard_of;
 pub use aim::Constraint;
 pub use judge::{Judgement, Miss};
 pub use offer::{BufferCount, Buffers, Footprint, ObjectOffers, Offer, OfferMemory};
