@@ -296,7 +296,10 @@ impl GlobalRule {
 
 #[cfg(test)]
 mod tests {
+    use taut_time::Instant;
+
     use super::*;
+    use crate::{FmlpLong, Global, LockParty, Mpcp, Msrp, Waiter};
 
     /// Manifests, plans and Python name them so. Plans rely on the order: the first that keeps all deadlines is taken.
     #[test]
@@ -308,6 +311,39 @@ mod tests {
         assert_eq!(words, ["msrp", "mpcp", "fmlp-long"]);
         assert_eq!(words.map(GlobalRule::from_word), GlobalRule::ALL.map(Some));
         assert_eq!((LockingProtocol::from_word("fmlp"), GlobalRule::from_word("fmlp")), (None, None));
+    }
+
+    /// What the row of a rule says is what its state machine does. The users' ceilings are 7 on each core.
+    fn agrees<G: Global>(rule: GlobalRule, mut resource: G) {
+        let party = |core| LockParty { core, task: 0 };
+        let asks = [(0, 10, 3), (1, 11, 1), (2, 12, 5)];
+        for (core, at, priority) in asks {
+            resource.request(Instant::from_ns(at), party(core), priority).unwrap();
+        }
+        let next = resource.release(party(0)).unwrap().unwrap();
+        let core = match rule.order() {
+            QueueOrder::Request => 1,
+            QueueOrder::Priority => 2,
+        };
+        assert_eq!(next.party, party(core), "{rule:?}");
+        assert_eq!(G::SPINS, rule.waiting() == Waiting::Spinning, "{rule:?}");
+        let rank = match rule.holder() {
+            HolderRank::Ceiling => u64::from(u32::MAX - 7),
+            HolderRank::Request => asks[core].1,
+        };
+        assert!(G::SPINS || next.rank == rank, "{rule:?}: {next:?}");
+    }
+
+    #[test]
+    fn rows_agree_with_rules() {
+        let places = [Waiter::EMPTY; 2];
+        for rule in GlobalRule::ALL {
+            match rule {
+                GlobalRule::Msrp => agrees(rule, Msrp::new(places)),
+                GlobalRule::Mpcp => agrees(rule, Mpcp::new(places, [7; 3])),
+                GlobalRule::FmlpLong => agrees(rule, FmlpLong::new(places)),
+            }
+        }
     }
 
     /// A spin lock has one party per core, so it cannot ask for jobs by priority.
