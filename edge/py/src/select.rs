@@ -199,7 +199,7 @@ impl Choice {
         let alternative = |each: &Alternative| {
             let (what, judged, task) = match &each.alone {
                 Alone::Selected(judged) => ("selected", Some(row(judged)), None),
-                Alone::Kept(judged) => ("kept", Some(row(judged)), None),
+                Alone::Feasible(judged) => ("kept", Some(row(judged)), None),
                 Alone::Missed(Miss::Deadline { task, response, .. }) => {
                     ("deadline", None, Some((*task, response.as_ns())))
                 }

@@ -237,7 +237,7 @@ impl<L: Lock> Scene<L> {
         self.second.leave();
         for party in [&mut self.third, &mut self.second] {
             let entry = party.ask(1).unwrap_or_else(|| party.have());
-            assert_eq!(entry, AcquiredState::Clean, "{name}, {at}: told twice");
+            assert_eq!(entry, AcquiredState::Clean, "{name}, {at}: reported twice");
             party.leave();
         }
         reported

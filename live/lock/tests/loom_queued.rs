@@ -225,7 +225,11 @@ fn dies(death: Death, successor: bool) {
         let late = take(&mut third, 1) != AcquiredState::Clean;
         let ups = 1 + u64::from(death == Death::Inside) + u64::from(successor);
         assert_eq!(count.up(), ups);
-        assert_eq!(u32::from(reported) + u32::from(heir_reported) + u32::from(late), u32::from(held), "told");
+        assert_eq!(
+            u32::from(reported) + u32::from(heir_reported) + u32::from(late),
+            u32::from(held),
+            "reported once"
+        );
     });
 }
 

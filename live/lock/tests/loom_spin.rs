@@ -183,7 +183,11 @@ fn dies(death: Death, successor: bool) {
         let mut third = attach(2, alive);
         let late = third.enter(Patience::Endless).unwrap() != AcquiredState::Clean;
         assert_eq!(count.up(), 1 + u64::from(held) + u64::from(successor));
-        assert_eq!(u32::from(reported) + u32::from(heir_reported) + u32::from(late), u32::from(held), "told");
+        assert_eq!(
+            u32::from(reported) + u32::from(heir_reported) + u32::from(late),
+            u32::from(held),
+            "reported once"
+        );
     });
 }
 

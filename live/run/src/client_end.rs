@@ -42,7 +42,7 @@ struct Place {
 pub enum EndError {
     /// There is no such channel, it carries other values, or it goes the other way.
     Segment(taut_segment::Error),
-    /// This version does not know its mechanism or its region.
+    /// This version does not know its mechanism or its region, or clients cannot read it by that mechanism.
     Mechanism(String),
     /// The channel already has a writing end.
     Twice(String),

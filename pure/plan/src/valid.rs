@@ -245,7 +245,7 @@ fn apart(map: &mut [(Region, &str, &str)], (start, unit): (u64, u64), bytes: u64
         require!(
             offset % LINE_BYTES == 0,
             "{what} `{name}` begins at {offset}, which is not a multiple of \
-                                            {LINE_BYTES}"
+             {LINE_BYTES}"
         );
         if offset < end {
             let Some((other, its)) = before else {
@@ -281,7 +281,7 @@ fn task_of(plan: &Plan, known: &Known<'_>, task: &TaskPlan) -> Result<(), Invali
         require!(
             known.services.contains(service.as_str()),
             "task `{name}` belongs to service `{service}`, which does \
-                                                             not exist"
+             not exist"
         );
     }
     let ClassPlan::RealTime { cpu, priority, arrival, deadline, wcet, on_overrun, budget, .. } = &task.class

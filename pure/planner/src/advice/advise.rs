@@ -37,7 +37,7 @@ pub fn advise_task(model: &Model, name: &str) -> Option<String> {
         (true, true) => ("room, each alone, with all deadlines and chains kept", grows(&mut room, now)),
         (true, false) => (
             "room, each alone, with all deadlines and chains kept that are kept \
-                           now",
+             now",
             grows(&mut room, now),
         ),
         (false, _) => ("what would make it fit, each alone", fits(&mut room, &proof, model, task, now)),

@@ -110,7 +110,7 @@ pub(crate) fn response(
                 }
                 Ok((Verdict::NotShown(Why::Rate), ..)) => (
                     "requests arrive faster than the server serves \
-                                                            them"
+                     them"
                         .into(),
                     None,
                 ),

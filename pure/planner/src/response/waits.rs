@@ -142,7 +142,7 @@ pub(crate) fn order(model: &Model, placements: &Placements<'_>, faults: &mut Vec
                 .also(
                     KeyPath::value(format!("channels.{channel}.flow")),
                     "the reader waits for the value of the same \
-                                            instant",
+                     instant",
                 )
                 .help(format!(
                     "leave more priorities to the plan, or let the reader have the value of the previous \

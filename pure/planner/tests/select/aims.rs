@@ -45,7 +45,7 @@ fn the_best_of_all() {
             for other in others {
                 match other.alone {
                     // If it were better, the search would have taken it.
-                    Alone::Kept(other) => {
+                    Alone::Feasible(other) => {
                         assert!(other.value(aim) >= judged.value(aim));
                         next = next.min(other.value(aim));
                         kept += 1;
@@ -62,7 +62,7 @@ fn the_best_of_all() {
             assert!(second.is_proven() && second.at_least >= ours.at_least && second.at_least <= next);
             if let Some((other, _)) = second.best {
                 assert_ne!(other[object], selection[object]);
-                assert!(matches!(problem.outcome(&other).unwrap(), Judgement::Kept(_)));
+                assert!(matches!(problem.outcome(&other).unwrap(), Judgement::Feasible(_)));
             }
         }
     }

@@ -63,7 +63,7 @@ fn kept_or_missed() {
                     Ok(responses) => {
                         let judged = judged.expect("it is kept");
                         assert_eq!(judged.responses, responses, "seed {seed}");
-                        assert_eq!(outcome, Judgement::Kept(judged), "seed {seed}");
+                        assert_eq!(outcome, Judgement::Feasible(judged), "seed {seed}");
                         kept[which] += 1;
                     }
                     Err(passing) => {

@@ -89,7 +89,7 @@ impl Shared {
                 }
                 (None, None, false, true) if floors => {
                     "a deadline floor, because other resources of this manifest \
-                                                        have one"
+                     have one"
                 }
                 (None, None, false, _) => "all of its users are on one core: a ceiling is enough",
                 (None, None, true, true) => "users on several cores, under EDF: spinning",

@@ -47,7 +47,7 @@ pub enum Miss {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// All deadlines and constraints are kept.
-    Kept(Judged),
+    Feasible(Judged),
     /// The first requirement that is not kept.
     Missed(Miss),
 }
@@ -177,7 +177,7 @@ impl Problem {
             }
         }
         Ok(match self.weigh(&bits)? {
-            Some(judged) => Judgement::Kept(judged),
+            Some(judged) => Judgement::Feasible(judged),
             None => Judgement::Missed(Miss::Memory),
         })
     }

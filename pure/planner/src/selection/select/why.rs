@@ -27,7 +27,7 @@ pub enum Alone {
     /// No change: this is the selected offer.
     Selected(Judged),
     /// Everything is kept, at this price. If the object itself is cheaper and the whole is not, other objects pay.
-    Kept(Judged),
+    Feasible(Judged),
     /// This is not kept; of several, the first.
     Missed(Miss),
 }
@@ -43,18 +43,18 @@ pub fn why(
     selection: &[usize],
     object: usize,
 ) -> Result<Option<Vec<Alternative>>, Overflow> {
-    let Judgement::Kept(selected) = problem.outcome(selection)? else { return Ok(None) };
+    let Judgement::Feasible(selected) = problem.outcome(selection)? else { return Ok(None) };
     let mut changed = selection.to_vec();
     let mut alternatives = Vec::new();
     for offer in 0..problem.objects()[object].offers.len() {
         changed[object] = offer;
         let alone = match problem.outcome(&changed)? {
-            Judgement::Kept(judged) if offer == selection[object] => Alone::Selected(judged),
-            Judgement::Kept(judged) => Alone::Kept(judged),
+            Judgement::Feasible(judged) if offer == selection[object] => Alone::Selected(judged),
+            Judgement::Feasible(judged) => Alone::Feasible(judged),
             Judgement::Missed(miss) => Alone::Missed(miss),
         };
         let responses: &[Duration] = match &alone {
-            Alone::Selected(judged) | Alone::Kept(judged) => &judged.responses,
+            Alone::Selected(judged) | Alone::Feasible(judged) => &judged.responses,
             Alone::Missed(_) => &selected.responses,
         };
         let bytes = problem.bytes(&problem.objects()[object].offers[offer], responses)?;
