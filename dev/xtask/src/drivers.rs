@@ -53,9 +53,11 @@ fn ray(tree: &Tree) -> Result<PathBuf, String> {
 
 /// Compares a sweep by one process with a sweep by a driver. Both run the `taut` command as the tests build it.
 fn compare(tree: &Tree, name: &str, driver: Command, arguments: &[&str]) -> Outcome {
-    let build = Command::line("cargo build --workspace --locked --features taut-cli/parquet --bin taut")
-        .dir(tree.root())
-        .run();
+    let build = Command::line(
+        "cargo build --workspace --locked --features taut-cli/parquet,taut-cochlear/screen --bin taut",
+    )
+    .dir(tree.root())
+    .run();
     if !build.success() {
         return Outcome::failed("no `taut` command to run", build.text);
     }

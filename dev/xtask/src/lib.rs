@@ -148,7 +148,7 @@ pub fn run() -> ExitCode {
         Task::Fix => in_turn(
             &tree,
             &[
-                "cargo clippy --workspace --all-targets --features taut-cli/parquet --fix --allow-dirty --allow-staged",
+                "cargo clippy --workspace --all-targets --features taut-cli/parquet,taut-cochlear/screen --fix --allow-dirty --allow-staged",
                 "cargo fmt --all",
             ],
         ),

@@ -31,7 +31,7 @@ pub(crate) fn ci() -> Vec<Step> {
     steps.push(Step::command(
         "clippy",
         Command::line(
-            "cargo clippy --workspace --all-targets --locked --features taut-cli/parquet -- -D warnings",
+            "cargo clippy --workspace --all-targets --locked --features taut-cli/parquet,taut-cochlear/screen -- -D warnings",
         ),
     ));
     steps.extend(rules());
@@ -110,12 +110,14 @@ fn tests() -> Vec<Step> {
         Step::tests(
             "unit and integration tests",
             tests(
-                "cargo test --workspace --locked --no-fail-fast --features taut-cli/parquet --lib --bins --tests",
+                "cargo test --workspace --locked --no-fail-fast --features taut-cli/parquet,taut-cochlear/screen --lib --bins --tests",
             ),
         ),
         Step::tests(
             "examples in documentation",
-            tests("cargo test --workspace --locked --no-fail-fast --features taut-cli/parquet --doc"),
+            tests(
+                "cargo test --workspace --locked --no-fail-fast --features taut-cli/parquet,taut-cochlear/screen --doc",
+            ),
         ),
         Step::tests(
             "a command without Parquet",
@@ -145,11 +147,13 @@ pub(crate) fn documentation() -> Vec<Step> {
     vec![
         Step::command(
             "documentation",
-            strict("cargo doc --workspace --no-deps --locked --features taut-cli/parquet --lib"),
+            strict(
+                "cargo doc --workspace --no-deps --locked --features taut-cli/parquet,taut-cochlear/screen --lib",
+            ),
         ),
         Step::new("documentation of commands", move |tree| {
             let build = strict(
-                "cargo doc --workspace --no-deps --locked --features taut-cli/parquet --bins --target-dir",
+                "cargo doc --workspace --no-deps --locked --features taut-cli/parquet,taut-cochlear/screen --bins --target-dir",
             )
             .args([tree.target().join("doc-commands")])
             .env("CARGO_BUILD_BUILD_DIR", tree.target());
@@ -164,7 +168,7 @@ fn applications() -> Vec<Step> {
     let ask = |name: &str, question: &'static [&'static str]| {
         Step::new(name, move |tree| {
             let build =
-                Command::line("cargo build --workspace --locked --features taut-cli/parquet --bin taut")
+                Command::line("cargo build --workspace --locked --features taut-cli/parquet,taut-cochlear/screen --bin taut")
                     .dir(tree.root())
                     .run();
             if !build.success() {
@@ -308,7 +312,7 @@ pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
         println!("round {round}");
         // Random tests draw a new seed in each run; more cases reach further.
         let random = Command::line(
-            "cargo test --workspace --locked --release --no-fail-fast --features taut-cli/parquet --lib --tests",
+            "cargo test --workspace --locked --release --no-fail-fast --features taut-cli/parquet,taut-cochlear/screen --lib --tests",
         );
         let long = |what: &str, variable: &str, value: &str| {
             let test =

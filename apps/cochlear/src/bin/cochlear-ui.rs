@@ -34,7 +34,17 @@ fn show(link: &mut impl Link, arguments: &Arguments) -> ExitCode {
         let mut output = std::io::stdout().lock();
         ui::headless(link, screen, &mut RealClock::start(), length, &mut output)
     } else {
-        ui::interactive(link, screen, length).map(|()| true)
+        #[cfg(feature = "screen")]
+        let shown = ui::interactive(link, screen, length).map(|()| true);
+        #[cfg(not(feature = "screen"))]
+        let shown = {
+            taut::errln!(
+                "error: this cochlear-ui was built without its picture\n\
+                 help: --headless prints values; build with `--features screen` for the picture"
+            );
+            return ExitCode::from(3);
+        };
+        shown
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

@@ -13,10 +13,12 @@
 
 mod arguments;
 mod attached;
+#[cfg(feature = "screen")]
 mod draw;
 mod headless;
 mod replay;
 mod screen;
+#[cfg(feature = "screen")]
 mod terminal;
 
 use std::fmt;
@@ -24,10 +26,12 @@ use std::io;
 
 pub use arguments::{Arguments, HELP};
 pub use attached::Attached;
+#[cfg(feature = "screen")]
 pub use draw::draw;
 pub use headless::{Clock, RealClock, headless};
 pub use replay::Replay;
 pub use screen::{Action, Key, Screen};
+#[cfg(feature = "screen")]
 pub use terminal::interactive;
 
 use crate::{Settings, Stimulation};

@@ -48,6 +48,7 @@ pub enum Action {
 /// The screen's state.
 #[derive(Clone, Debug)]
 pub struct Screen {
+    #[cfg_attr(not(feature = "screen"), expect(dead_code, reason = "only the picture shows it"))]
     pub(super) map: Map,
     pub(super) connection: Connection,
     pub(super) frame: Option<u64>,
