@@ -4,6 +4,7 @@
 //! `cochlear-ui`: the wearer's screen, a process of its own.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use taut_cochlear::Map;
 use taut_cochlear::ui::{self, Arguments, Attached, Failure, Link, RealClock, Replay, Screen};
@@ -34,17 +35,14 @@ fn show(link: &mut impl Link, arguments: &Arguments) -> ExitCode {
         let mut output = std::io::stdout().lock();
         ui::headless(link, screen, &mut RealClock::start(), length, &mut output)
     } else {
-        #[cfg(feature = "screen")]
-        let shown = ui::interactive(link, screen, length).map(|()| true);
-        #[cfg(not(feature = "screen"))]
-        let shown = {
+        if !cfg!(feature = "screen") {
             taut::errln!(
                 "error: this cochlear-ui was built without its picture\n\
                  help: --headless prints values; build with `--features screen` for the picture"
             );
             return ExitCode::from(3);
-        };
-        shown
+        }
+        picture(link, screen, length)
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -70,4 +68,15 @@ fn show(link: &mut impl Link, arguments: &Arguments) -> ExitCode {
             ExitCode::from(3)
         }
     }
+}
+
+/// Draws the picture until the wearer leaves.
+#[cfg(feature = "screen")]
+fn picture(link: &mut impl Link, screen: Screen, length: Option<Duration>) -> Result<bool, Failure> {
+    ui::interactive(link, screen, length).map(|()| true)
+}
+
+#[cfg(not(feature = "screen"))]
+fn picture(_: &mut impl Link, _: Screen, _: Option<Duration>) -> Result<bool, Failure> {
+    Ok(false)
 }
