@@ -3,7 +3,7 @@
 
 //! Reads the recording ahead of the real-time side.
 
-use taut::{Context, Create, Duration, Error, Full};
+use taut::{Context, Create, Duration, Error};
 use taut_cochlear::AudioFrame;
 use taut_cochlear::speech::Speech;
 
@@ -18,8 +18,8 @@ pub(crate) fn source<'p>(
     let mut samples = create.queue_writer::<AudioFrame>("samples")?;
     Ok(move |context: &mut Context<'_>| {
         for mut frame in speech {
-            while let Err(Full(refused)) = samples.send(context, frame) {
-                frame = refused;
+            while let Err(refused) = samples.send(context, frame) {
+                frame = refused.into_value();
                 if !context.sleep(PAUSE) {
                     return;
                 }

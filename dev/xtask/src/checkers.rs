@@ -127,6 +127,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/flows", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/forged", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/hostile", "starts other processes"),
+    ("run/leaving", "starts other processes"),
     ("run/memory", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/notified", "starts other processes"),
     ("run/outside", "starts other processes"),

@@ -7,6 +7,7 @@ use std::fmt;
 
 use taut_run::{Attachment, ClientEnd, EndError, Overtaken, Payload};
 use taut_segment::{Error as SegmentError, Role};
+use taut_time::Duration;
 
 /// A process that is attached to a running application under one of the manifest's client names.
 ///
@@ -77,7 +78,13 @@ impl fmt::Display for AttachError {
                 write!(f, "the application's channel `{channel}` needs another version of taut")
             }
             Why::End(EndError::Twice(channel)) => {
-                write!(f, "this process already holds the end that writes channel `{channel}`")
+                write!(f, "this process already holds the one end of channel `{channel}` that it may hold")
+            }
+            Why::End(EndError::Kind { channel, is_queue: true }) => {
+                write!(f, "channel `{channel}` is a queue: `Client::receiver` gives its end")
+            }
+            Why::End(EndError::Kind { channel, is_queue: false }) => {
+                write!(f, "channel `{channel}` is a state: `Client::reader` gives its end")
             }
         }
     }
@@ -122,8 +129,18 @@ impl Client {
     /// # Errors
     /// [`AttachError`] if there is no such channel or it carries other values.
     pub fn reader<P: Payload>(&self, channel: &str) -> Result<ClientReader<P>, AttachError> {
-        let end = self.attachment.end(channel, Role::Reads);
+        let end = self.attachment.reading_end(channel, false);
         end.map(|end| ClientReader { end }).map_err(|error| AttachError { why: Why::End(error) })
+    }
+
+    /// The end of a queue that this client reads. Any number of such ends may exist, each of which takes all values that
+    /// are sent after it was made; of a queue that rejects values, one at a time, which goes on where the last one stopped.
+    ///
+    /// # Errors
+    /// [`AttachError`] if there is no such queue, it carries other values, or it has the one end that it may have.
+    pub fn receiver<P: Payload>(&self, channel: &str) -> Result<ClientReceiver<P>, AttachError> {
+        let end = self.attachment.reading_end(channel, true);
+        end.map(|end| ClientReceiver { end }).map_err(|error| AttachError { why: Why::End(error) })
     }
 }
 
@@ -171,5 +188,42 @@ impl<P: Payload> ClientReader<P> {
     /// As [`ClientReader::latest`].
     pub fn latest_ref(&mut self) -> Result<Option<(u64, &P)>, Overtaken> {
         self.end.latest_ref()
+    }
+}
+
+/// The end of a queue that a client reads.
+#[derive(Debug)]
+pub struct ClientReceiver<P: Payload> {
+    end: ClientEnd<P>,
+}
+
+impl<P: Payload> ClientReceiver<P> {
+    /// Takes the oldest value that waits. Returns it with its number, counted by the sender from 1; `None` if none waits.
+    ///
+    /// A queue that drops values when it is full also counts as empty if the application overwrote the value at each of
+    /// a thousand attempts to copy it.
+    pub fn receive(&mut self) -> Option<(u64, P)> {
+        self.end.receive()
+    }
+
+    /// As [`ClientReceiver::receive`], but borrows the value from this end's own copy: a large value, of more than a
+    /// kilobyte, is not moved on its way.
+    pub fn receive_ref(&mut self) -> Option<(u64, &P)> {
+        self.end.receive_ref()
+    }
+
+    /// As [`ClientReceiver::receive`], but if no value waits, sleeps until one comes, until the application has ended, or
+    /// for at most `patience`; `None` if there is no value then.
+    ///
+    /// If the manifest gives the channel `reception = "wait"`, the sender wakes this client. Otherwise the client looks
+    /// every millisecond. The death of the application ends the sleep within 0.1 s.
+    pub fn receive_within(&mut self, patience: Duration) -> Option<(u64, P)> {
+        self.end.receive_within(patience)
+    }
+
+    /// How many values this end has lost so far: those that the queue dropped before this end had taken them. This end
+    /// learns of them with the next value that it takes.
+    pub fn lost(&self) -> u64 {
+        self.end.lost()
     }
 }

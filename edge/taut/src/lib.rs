@@ -32,12 +32,12 @@
 mod client;
 mod start;
 
-pub use client::{AttachError, Client, ClientReader, ClientWriter, Liveness, Remedy};
+pub use client::{AttachError, Client, ClientReader, ClientReceiver, ClientWriter, Liveness, Remedy};
 pub use start::start;
 pub use taut_run::{
-    App, Busy, Caller, Component, Context, Control, CountingAllocator, Create, Error, Failure, Full, Job,
-    Layout, LockError, Overtaken, Payload, QueueReader, QueueWriter, Receiver, Resource, Service, State,
-    StateReader, StateWriter, Task, Unknown, Words, layout, payload_with, zerocopy,
+    App, Caller, Component, Context, Control, CountingAllocator, Create, Error, Failure, Job, Layout,
+    LockError, Overtaken, Payload, PublishError, QueueReader, QueueWriter, Receiver, Resource, SendError,
+    Service, State, StateReader, StateWriter, Task, Unknown, Words, layout, payload_with, zerocopy,
 };
 pub use taut_scope::{Exceeded, Scope};
 pub use taut_time::{Duration, Instant};
@@ -123,3 +123,6 @@ macro_rules! errln {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/locks.md")]
 mod locks {}
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/queues.md")]
+mod queues {}

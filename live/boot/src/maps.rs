@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ptr::NonNull;
 
-use taut_plan::{ChannelPlan, MemoryMap, Plan, Region, ValidPlan};
+use taut_plan::{ChannelPlan, MemoryMap, Plan, ReaderPlan, Region, ValidPlan};
 use taut_scope::Scope;
 use taut_segment::{ChannelEntry, Owner, Role};
 use taut_share::Memory;
@@ -128,6 +128,17 @@ impl Maps {
         Ok(unsafe { base.add(offset) })
     }
 
+    /// The line of the event count on which a reader of this channel waits; `None` if it has none.
+    ///
+    /// # Errors
+    /// [`MapError::Outside`].
+    pub fn event_count(&self, reader: &ReaderPlan, channel: &str) -> Result<Option<NonNull<u8>>, MapError> {
+        let Some(region) = reader.event_count else { return Ok(None) };
+        let place = if reader.client { MemoryMap::Segment } else { MemoryMap::Process };
+        let (base, size) = self.locate(place, region, channel)?;
+        if size < LINE_BYTES { Err(MapError::Outside(format!("`{channel}`"))) } else { Ok(Some(base)) }
+    }
+
     fn locate(&self, place: MemoryMap, region: Region, of: &str) -> Result<(NonNull<u8>, usize), MapError> {
         let outside = || MapError::Outside(format!("`{of}`"));
         if place == MemoryMap::Segment {
@@ -153,7 +164,7 @@ impl Maps {
 
 /// The channels to which each client may attach.
 fn directory(plan: &Plan) -> Vec<(String, Vec<ChannelEntry>)> {
-    let entry = |channel: &ChannelPlan, role: Role| ChannelEntry {
+    let entry = |channel: &ChannelPlan, role: Role, event_count: Option<Region>| ChannelEntry {
         channel: channel.name.clone(),
         role,
         mechanism: channel.mechanism.word().to_owned(),
@@ -164,14 +175,16 @@ fn directory(plan: &Plan) -> Vec<(String, Vec<ChannelEntry>)> {
         offset: channel.region.offset,
         size: channel.region.size,
         triggered: channel.readers.iter().any(|reader| reader.triggered),
+        event_count: event_count.map(|region| region.offset),
     };
     let of_client = |client: &String| {
         let channels = plan.channels.iter().filter_map(|channel| {
             if channel.writer.client && channel.writer.name == *client {
-                return Some(entry(channel, Role::Writes));
+                return Some(entry(channel, Role::Writes, None));
             }
-            let reads = channel.readers.iter().any(|reader| reader.client && reader.name == *client);
-            reads.then(|| entry(channel, Role::Reads))
+            let reader = channel.readers.iter().find(|reader| reader.client && reader.name == *client)?;
+            let takes = channel.storing_client() == Some(client);
+            Some(entry(channel, if takes { Role::Takes } else { Role::Reads }, reader.event_count))
         });
         (client.clone(), channels.collect())
     };

@@ -3,11 +3,15 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use taut_lock::{Epoch, Listener};
 use taut_sys::{clock, process};
 use taut_time::{Duration, Instant};
 
 use crate::Control;
 use crate::job::{EventRecorder, sealed};
+
+/// How often a reader looks for a value that does not wake it.
+const LOOK_NS: u64 = 1_000_000;
 
 /// A best-effort task's view of its application.
 #[derive(Debug)]
@@ -49,6 +53,19 @@ impl<'c> Context<'c> {
             self.control.wait_until(end_ns);
         }
         false
+    }
+}
+
+impl Context<'_> {
+    /// Sleeps until the event count has passed its epoch, the application stops, or `end_ns` comes; without an event
+    /// count at most for a millisecond. May return in vain. In a child of `fork` it ends the process.
+    pub(crate) fn wait(&self, listener: Option<(&Listener<'_>, Epoch)>, end_ns: u64) {
+        process::end_if_forked();
+        let look_ns = clock::monotonic_ns().saturating_add(LOOK_NS);
+        match listener {
+            Some((listener, epoch)) => self.control.wait_for(listener, epoch, end_ns, look_ns),
+            None => self.control.wait_until(end_ns.min(look_ns)),
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! State      an [`Attachment`] holds the connection and the memory; every end of a channel holds the
 //!            attachment. So the memory outlives the ends, and the client keeps its name until the last end is dropped.
-//! Invariants I1 each channel that the client writes has at most one end at a time.
+//! Invariants I1 each channel that the client writes or takes has at most one end at a time.
 //!            I2 an end's protocol is dropped before its hold: fields drop in the order of their declaration.
 //! Crash      the system ends the connection and frees the name; the files of the protocols say what the
 //!            application then sees.
@@ -15,16 +15,22 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taut_lock::{EventCount, Notifier};
-use taut_plan::{Mechanism, Way};
-use taut_segment::{Attached, ChannelEntry, Role};
+use taut_lock::{EventCount, Listener};
+use taut_plan::{ClientReads, Mechanism, MechanismForm, Way};
+use taut_segment::{Attached, ChannelEntry, Liveness, Role};
 use taut_share::Memory;
-use taut_share::queue::qrtr;
 use taut_sys::clock;
+use taut_time::Duration;
 
 use crate::Payload;
-use crate::payload::{Own, Stamped};
+use crate::payload::Own;
+use crate::queue::{QueueSlot, QueueView, Wakes};
 use crate::state::{Shape, StateSlot, StateView};
+
+/// How often a client looks for a value that does not wake it.
+const LOOK_NS: u64 = 1_000_000;
+/// How long a client sleeps before it looks whether the application is alive.
+const ALIVE_NS: u64 = 100_000_000;
 
 /// A client's attachment to a running application; its ends of channels share it.
 #[derive(Debug)]
@@ -33,8 +39,8 @@ pub struct Attachment(Arc<Place>);
 #[derive(Debug)]
 struct Place {
     attached: Attached,
-    /// Channels that have a writing end.
-    written: Mutex<HashSet<String>>,
+    /// Channels that have an end of which there may be one.
+    held: Mutex<HashSet<String>>,
 }
 
 /// Why a client cannot have an end of a channel.
@@ -44,8 +50,15 @@ pub enum EndError {
     Segment(taut_segment::Error),
     /// This version does not know its mechanism or its region, or clients cannot read it by that mechanism.
     Mechanism(String),
-    /// The channel already has a writing end.
+    /// The channel already has the one end that it may have.
     Twice(String),
+    /// The channel is a queue, and the caller asked for the end of a state, or the other way round.
+    Kind {
+        /// The channel.
+        channel: String,
+        /// Whether it is a queue.
+        is_queue: bool,
+    },
 }
 
 /// At each of a thousand attempts to read, the application was writing, or had been stopped in the middle of a
@@ -64,7 +77,7 @@ impl std::error::Error for Overtaken {}
 impl Attachment {
     /// Shares what was attached with the ends to come.
     pub fn new(attached: Attached) -> Self {
-        Self(Arc::new(Place { attached, written: Mutex::default() }))
+        Self(Arc::new(Place { attached, held: Mutex::default() }))
     }
 
     /// The segment and its owner.
@@ -72,7 +85,8 @@ impl Attachment {
         &self.0.attached
     }
 
-    /// Makes an end of a channel: any number of reading ends, one writing end at a time.
+    /// Makes an end of a channel: any number of reading ends, but one at a time of a queue that rejects values; one
+    /// writing end at a time.
     ///
     /// # Errors
     /// [`EndError`].
@@ -80,27 +94,37 @@ impl Attachment {
         let entry = self.0.attached.entry_as(channel, role, &P::layout()).map_err(EndError::Segment)?;
         let hold = Hold::take(&self.0, entry).ok_or_else(|| EndError::Twice(channel.to_owned()))?;
         let kind = hold.protocol(entry).ok_or_else(|| EndError::Mechanism(channel.to_owned()))?;
-        Ok(ClientEnd { kind, sequence: 0, own: Own::new(), hold })
+        Ok(ClientEnd { kind, sequence: 0, lost: 0, own: Own::new(), hold })
+    }
+
+    /// As [`Attachment::end`] for reading, of a state or of a queue.
+    ///
+    /// # Errors
+    /// [`EndError`], also if the channel is of the other kind.
+    pub fn reading_end<P: Payload>(&self, channel: &str, of_queue: bool) -> Result<ClientEnd<P>, EndError> {
+        let end = self.end(channel, Role::Reads)?;
+        let is_queue = matches!(end.kind, EndKind::Receive(..));
+        if is_queue == of_queue {
+            Ok(end)
+        } else {
+            Err(EndError::Kind { channel: channel.to_owned(), is_queue })
+        }
     }
 }
 
-/// Keeps the memory of an end mapped and, for a writing end, excludes other ends.
+/// Keeps the memory of an end mapped and, for an end of which there may be one, excludes others.
 struct Hold {
     place: Arc<Place>,
     channel: String,
-    writes: bool,
+    alone: bool,
 }
 
 impl Hold {
-    /// `None` if the channel has a writing end (I1).
+    /// `None` if the channel has the one end that it may have (I1).
     fn take(place: &Arc<Place>, entry: &ChannelEntry) -> Option<Self> {
-        let (channel, writes) = (entry.channel.clone(), entry.role == Role::Writes);
-        let mut written = place.written.lock().unwrap_or_else(PoisonError::into_inner);
-        (!writes || written.insert(channel.clone())).then(|| Self {
-            place: Arc::clone(place),
-            channel,
-            writes,
-        })
+        let (channel, alone) = (entry.channel.clone(), entry.role != Role::Reads);
+        let mut held = place.held.lock().unwrap_or_else(PoisonError::into_inner);
+        (!alone || held.insert(channel.clone())).then(|| Self { place: Arc::clone(place), channel, alone })
     }
 
     /// The protocol over the channel's region. Its type says that it lives for `'static`; in truth it lives as long
@@ -124,31 +148,48 @@ impl Hold {
         let memory = unsafe { Memory::from_raw(base, size.checked_sub(last_line)?) };
         // SAFETY:
         // - one connection at a time has this client's name, and keeps it as long as `self.place` lives
-        // - a channel that we write has no other living end (I1); its last one has ended, since the lock of
-        //   `written` orders the drop of that end's hold before ours
+        // - a channel that we write or take has no other living end (I1); its last one has ended, since the lock of
+        //   `held` orders the drop of that end's hold before ours
+        // - what we write or take is mapped for writing: `attach` has checked it
         unsafe {
-            Some(match (mechanism, entry.role) {
-                (Mechanism::Qrtr, Role::Writes) => {
-                    let ring = qrtr::writer(memory, entry.capacity).ok()?;
+            Some(match (mechanism.form(), entry.role) {
+                (MechanismForm::Queue, Role::Writes) => {
+                    let slot = QueueSlot::over(memory, mechanism, entry.capacity).ok()?;
                     let notifier =
                         if entry.triggered { Some(event_count(base, size)?.notifier()) } else { None };
-                    EndKind::Send(ring, notifier)
+                    EndKind::Send(slot, Wakes::new(notifier))
                 }
                 (_, Role::Writes) => EndKind::Write(Box::new(StateSlot::over(memory, shape).ok()?)),
-                // A reader that stores words would fault: the memory is mapped read-only.
-                (_, Role::Reads) if !mechanism.clients_read() => return None,
-                (_, Role::Reads) => {
-                    EndKind::Read(StateView::over(memory, shape, Some(Way::LooksOn), None).ok()?)
+                // A reader that stores words would fault in memory that is mapped read-only.
+                (_, role) if !may_read(mechanism.clients_read(), role) => return None,
+                (MechanismForm::Queue, _) => {
+                    let view = QueueView::over(memory, mechanism, entry.capacity).ok()?;
+                    EndKind::Receive(view, self.listener()?)
                 }
+                (_, _) => EndKind::Read(StateView::over(memory, shape, Some(Way::LooksOn), None).ok()?),
             })
         }
+    }
+
+    /// The event count on which this client waits for values of the channel, if there is one. Lives for `'static` as
+    /// [`Hold::protocol`] does. `None` if the owner says that there is one where there is none.
+    fn listener(&self) -> Option<Option<Listener<'static>>> {
+        let Some(line) = self.place.attached.event_count(&self.channel).ok()? else { return Some(None) };
+        if line.len() < size_of::<EventCount>() {
+            return None;
+        }
+        // SAFETY:
+        // - `event_count` checked that the line lies inside a mapping, at a multiple of 128, as in `protocol`
+        // - an `EventCount` is an atomic and padding, for which all bytes are valid; the file is mapped for writing
+        let event_count: &'static EventCount = unsafe { line.cast::<EventCount>().as_ref() };
+        Some(Some(event_count.listener()))
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        if self.writes {
-            self.place.written.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.channel);
+        if self.alone {
+            self.place.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.channel);
         }
     }
 }
@@ -158,14 +199,25 @@ pub struct ClientEnd<P: Payload> {
     // Before `hold` (I2).
     kind: EndKind<P>,
     sequence: u64,
+    lost: u64,
     own: Own<P>,
     hold: Hold,
 }
 
 enum EndKind<P: Payload> {
     Write(Box<StateSlot<'static, P>>),
-    Send(qrtr::Writer<'static, Stamped<P>>, Option<Notifier<'static>>),
+    Send(QueueSlot<'static, P>, Wakes<'static>),
     Read(StateView<'static, P>),
+    Receive(QueueView<'static, P>, Option<Listener<'static>>),
+}
+
+/// Whether a client with this role may read an object whose readers are of this kind.
+fn may_read(reads: ClientReads, role: Role) -> bool {
+    match reads {
+        ClientReads::Never => false,
+        ClientReads::Storing => role == Role::Takes,
+        ClientReads::StoringNothing => true,
+    }
 }
 
 impl<P: Payload> fmt::Debug for ClientEnd<P> {
@@ -188,15 +240,15 @@ impl<P: Payload> ClientEnd<P> {
     pub fn publish_from(&mut self, value: &P) -> bool {
         let stamped = self.own.set(clock::monotonic_ns(), self.sequence + 1, value);
         let is_in = match &mut self.kind {
-            EndKind::Write(slot) => slot.publish(stamped).is_ok(),
-            EndKind::Send(ring, notifier) => {
-                let is_in = ring.push_from(stamped).is_ok();
-                if let (true, Some(notifier)) = (is_in, notifier) {
-                    notifier.notify();
+            EndKind::Write(slot) => slot.publish(stamped),
+            EndKind::Send(slot, wakes) => {
+                let is_in = slot.push(stamped);
+                if is_in {
+                    wakes.notify();
                 }
                 is_in
             }
-            EndKind::Read(_) => false,
+            EndKind::Read(_) | EndKind::Receive(..) => false,
         };
         self.sequence += u64::from(is_in);
         is_in
@@ -219,6 +271,56 @@ impl<P: Payload> ClientEnd<P> {
         let EndKind::Read(reader) = &mut self.kind else { return Ok(None) };
         let is_there = reader.read(self.own.stamped_mut()).map_err(|_| Overtaken)?;
         Ok(is_there.then(|| (self.own.stamped().sequence, self.own.value())))
+    }
+}
+
+impl<P: Payload> ClientEnd<P> {
+    /// Takes the oldest value that waits in a queue, and returns it with its number; `None` if none waits, or if the
+    /// application's writes overtook this reader at each of a thousand attempts.
+    pub fn receive(&mut self) -> Option<(u64, P)> {
+        self.receive_ref().map(|(number, value)| (number, *value))
+    }
+
+    /// As [`ClientEnd::receive`], but borrows the value from this end's own copy: a large value, of more than a
+    /// kilobyte, is not moved on its way.
+    pub fn receive_ref(&mut self) -> Option<(u64, &P)> {
+        let EndKind::Receive(view, _) = &mut self.kind else { return None };
+        self.lost = self.lost.saturating_add(view.pop(self.own.stamped_mut())?);
+        Some((self.own.stamped().sequence, self.own.value()))
+    }
+
+    /// As [`ClientEnd::receive`], but if no value waits, sleeps until one comes, until the application has ended, or for at
+    /// most `patience`. `None` if there is no value then.
+    ///
+    /// If the application does not wake this client, it looks every millisecond. It notices within 0.1 s that the
+    /// application has ended.
+    pub fn receive_within(&mut self, patience: Duration) -> Option<(u64, P)> {
+        let end_ns = clock::monotonic_ns().saturating_add(patience.as_ns());
+        let listener = if let EndKind::Receive(_, listener) = &self.kind { listener.clone() } else { None };
+        loop {
+            // The epoch is read before the look, so that no wake is missed.
+            let epoch = listener.as_ref().map(Listener::epoch);
+            if let Some(found) = self.receive() {
+                return Some(found);
+            }
+            let now_ns = clock::monotonic_ns();
+            if now_ns >= end_ns || self.hold.place.attached.alive() != Liveness::Alive {
+                // What was sent last may have come after the look above.
+                return self.receive();
+            }
+            match listener.as_ref().zip(epoch) {
+                Some((listener, epoch)) => {
+                    let _ = listener.wait(epoch, Some(end_ns.min(now_ns.saturating_add(ALIVE_NS))));
+                }
+                None => clock::sleep_until(end_ns.min(now_ns.saturating_add(LOOK_NS))),
+            }
+        }
+    }
+
+    /// How many values this end has lost so far: those that the queue dropped before this end had taken them. It learns
+    /// of them with the next value that it takes.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 }
 

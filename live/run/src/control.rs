@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use taut_event::{Ending, Kind, Record};
-use taut_lock::{EventCount, Listener};
+use taut_lock::{Epoch, EventCount, Listener};
 use taut_plan::{ClassPlan, Overrun, Plan, TaskPlan};
 use taut_sys::timer::LastResort;
 use taut_sys::{clock, futex, interrupt};
@@ -308,6 +308,16 @@ impl Control {
     /// Waits until the application stops, at most until an instant. For a thread that is not real-time.
     pub(crate) fn wait_until(&self, ns: u64) {
         let _ = futex::wait(&self.stop, 0, Some(ns), false);
+    }
+
+    /// As [`Control::wait_until`], or until the event count has passed its epoch. Where Linux cannot wait for both,
+    /// before 5.16, it waits until `look_ns` at most.
+    pub(crate) fn wait_for(&self, listener: &Listener<'_>, epoch: Epoch, until_ns: u64, look_ns: u64) {
+        let Some(event) = listener.awaited(epoch) else { return };
+        let stop = futex::Awaited::new(&self.stop, 0, false);
+        if futex::wait_any(&[stop, event], Some(until_ns)).is_err() {
+            self.wait_until(until_ns.min(look_ns));
+        }
     }
 
     /// When the stop was requested; `None` before.

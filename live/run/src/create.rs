@@ -4,16 +4,17 @@
 //! Making a task: its memory and its ends of channels. Each end is handed out once, and only to its own party.
 
 use taut_lock::{EventCount, Listener};
-use taut_plan::{ChannelKind, ChannelPlan};
+use taut_plan::{ChannelKind, ChannelPlan, ReaderPlan};
 use taut_scope::Scope;
 use taut_share::queue::qrtr;
 
 use crate::app::App;
-use crate::endpoint::{QueueReader, QueueWriter, ReadingEnd, StateReader, StateWriter, WritingEnd};
+use crate::endpoint::{JobRate, QueueReader, QueueWriter, ReadingEnd, StateReader, StateWriter, WritingEnd};
 use crate::flow::Flows;
 use crate::locked::Locked;
 use crate::names::{no_such, position as index};
 use crate::payload::{Own, Stamped};
+use crate::queue::{QueueSlot, QueueView, Wakes};
 use crate::resource::Resource;
 use crate::state::{Shape, StateSlot, StateView};
 use crate::{Error, Payload};
@@ -50,22 +51,37 @@ impl<'a, 'p> Create<'a, 'p> {
         let memory = self.memory(plan)?;
         // SAFETY:
         // - `end` hands out the writing end of each channel once per process, and only to its own party
-        // - the reader is in this process, or in one that attached through the segment's directory
-        let ring = unsafe { qrtr::writer(memory, plan.capacity) };
-        let ring = ring.map_err(|_| Error::Region(channel.to_owned()))?;
+        // - the readers are in this process, or in ones that attached through the segment's directory
+        let slot = unsafe { QueueSlot::over(memory, plan.mechanism, plan.capacity) };
+        let slot = slot.map_err(|_| Error::Region(channel.to_owned()))?;
         let triggers = plan.readers.iter().any(|reader| reader.triggered);
-        let notifier = if triggers { Some(self.event_count(plan)?.notifier()) } else { None };
-        Ok(QueueWriter { ring, notifier, channel: index(position), sequence: 0, own: Own::new() })
+        let trigger = if triggers { Some(self.event_count(plan)?) } else { None };
+        let waiting =
+            plan.readers.iter().filter_map(|reader| self.event_count_of(reader, channel).transpose());
+        let waiting = waiting.collect::<Result<Vec<_>, _>>()?;
+        let wakes = Wakes::new(trigger.into_iter().chain(waiting).map(EventCount::notifier));
+        let rate = JobRate::new(plan.sends_per_release);
+        Ok(QueueWriter { slot, wakes, channel: index(position), sequence: 0, rate, own: Own::new() })
     }
 
-    /// The receiving end of a queue that this task reads. The runtime itself reads the trigger of a receiver.
+    /// The receiving end of a queue that this task reads. The runtime itself reads the trigger of a receiver. An end of a
+    /// queue that drops values when it is full begins with the next value that is sent.
     ///
     /// # Errors
     /// As [`Create::queue_writer`].
     pub fn queue_reader<P: Payload>(&mut self, channel: &str) -> Result<QueueReader<'p, P>, Error> {
         let (position, plan) = self.end::<P>(channel, ChannelKind::Queue, false)?;
-        let ring = self.queue_ring(plan)?;
-        Ok(QueueReader { ring, channel: index(position), own: Own::new() })
+        let memory = self.memory(plan)?;
+        // SAFETY:
+        // - as in `queue_writer`, with the sides exchanged: a queue of a valid plan that rejects has one reader (V4);
+        //   the process's maps are writable
+        let view = unsafe { QueueView::over(memory, plan.mechanism, plan.capacity) };
+        let view = view.map_err(|_| Error::Region(channel.to_owned()))?;
+        let me = &self.app.plan.tasks[self.task].name;
+        let reader = plan.readers.iter().find(|reader| !reader.client && reader.name == *me);
+        let event_count = reader.map_or(Ok(None), |reader| self.event_count_of(reader, channel))?;
+        let listener = event_count.map(EventCount::listener);
+        Ok(QueueReader { view, listener, channel: index(position), lost: 0, own: Own::new() })
     }
 
     /// The writing end of a state that this task writes.
@@ -76,7 +92,8 @@ impl<'a, 'p> Create<'a, 'p> {
         let (position, plan) = self.end::<P>(channel, ChannelKind::State, true)?;
         if let Some(locked) = self.locked(position, plan)? {
             let slot = WritingEnd::Locked(locked);
-            return Ok(StateWriter { slot, channel: index(position), sequence: 0, own: Own::new() });
+            let rate = JobRate::new(plan.sends_per_release);
+            return Ok(StateWriter { slot, channel: index(position), sequence: 0, rate, own: Own::new() });
         }
         let memory = self.memory(plan)?;
         let slot = match Flows::shape(self.app.plan, position) {
@@ -93,7 +110,8 @@ impl<'a, 'p> Create<'a, 'p> {
             None => unsafe { StateSlot::over(memory, shape(plan)) },
         };
         let slot = WritingEnd::Free(slot.map_err(|_| Error::Region(channel.to_owned()))?);
-        Ok(StateWriter { slot, channel: index(position), sequence: 0, own: Own::new() })
+        let rate = JobRate::new(plan.sends_per_release);
+        Ok(StateWriter { slot, channel: index(position), sequence: 0, rate, own: Own::new() })
     }
 
     /// A reading end of a state that this task reads.
@@ -174,6 +192,16 @@ impl<'a, 'p> Create<'a, 'p> {
         // - the maps were taken for this plan, which is valid: every channel has a region of its own (V1), and only
         //   the protocol that the channel names is laid over it
         Ok(unsafe { self.app.maps.channel(plan)? })
+    }
+
+    /// The event count on which a reader waits, if the plan gives it one.
+    fn event_count_of(&self, reader: &ReaderPlan, channel: &str) -> Result<Option<&'p EventCount>, Error> {
+        let Some(line) = self.app.maps.event_count(reader, channel)? else { return Ok(None) };
+        // SAFETY:
+        // - the line lies inside a map, which lives as long as 'p, and is aligned to 128 bytes
+        // - in a valid plan it is a line of its own (V1, V5); an `EventCount` is an atomic and padding, for which all
+        //   bytes are valid
+        Ok(Some(unsafe { line.cast::<EventCount>().as_ref() }))
     }
 
     fn event_count(&self, plan: &ChannelPlan) -> Result<&'p EventCount, Error> {

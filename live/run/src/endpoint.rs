@@ -6,98 +6,177 @@
 use std::fmt;
 
 use taut_event::Kind;
-use taut_lock::Notifier;
-use taut_share::queue::qrtr;
+use taut_lock::Listener;
 use taut_sys::clock;
+use taut_time::Duration;
 
-use crate::Caller;
 use crate::locked::Locked;
-use crate::payload::{Own, Payload, Stamped};
+use crate::payload::{Own, Payload};
+use crate::queue::{QueueSlot, QueueView, Wakes};
 use crate::state::{StateSlot, StateView};
+use crate::{Caller, Context};
 
-/// A value that did not fit, returned to the caller.
+const TOO_MANY: &str = "the job has sent as many values as the manifest allows";
+
+/// Why a value was not sent; returns the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full<P>(pub P);
+pub enum SendError<P> {
+    /// The queue is full.
+    Full(P),
+    /// The job has sent as many values as the manifest's `sends-per-release` allows.
+    TooMany(P),
+}
 
-impl<P> fmt::Display for Full<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the channel is full")
+impl<P> SendError<P> {
+    /// The value.
+    pub fn into_value(self) -> P {
+        match self {
+            Self::Full(value) | Self::TooMany(value) => value,
+        }
+    }
+
+    fn map<Q>(self, value: Q) -> SendError<Q> {
+        match self {
+            Self::Full(_) => SendError::Full(value),
+            Self::TooMany(_) => SendError::TooMany(value),
+        }
     }
 }
 
-impl<P: fmt::Debug> std::error::Error for Full<P> {}
-
-/// A value that was not published, returned to the caller: the reader was reading at every attempt, or the caller
-/// did not get the lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Busy<P>(pub P);
-
-impl<P> fmt::Display for Busy<P> {
+impl<P> fmt::Display for SendError<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the reader was reading at every attempt")
+        f.write_str(match self {
+            Self::Full(_) => "the queue is full",
+            Self::TooMany(_) => TOO_MANY,
+        })
     }
 }
 
-impl<P: fmt::Debug> std::error::Error for Busy<P> {}
+impl<P: fmt::Debug> std::error::Error for SendError<P> {}
 
-/// The sending end of a queue: every value arrives, in order. One per channel.
+/// Why a value was not published; returns the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PublishError<P> {
+    /// The reader was reading at every attempt, or the caller did not get the lock.
+    Busy(P),
+    /// The job has published as many values as the manifest's `sends-per-release` allows.
+    TooMany(P),
+}
+
+impl<P> PublishError<P> {
+    /// The value.
+    pub fn into_value(self) -> P {
+        match self {
+            Self::Busy(value) | Self::TooMany(value) => value,
+        }
+    }
+
+    fn map<Q>(self, value: Q) -> PublishError<Q> {
+        match self {
+            Self::Busy(_) => PublishError::Busy(value),
+            Self::TooMany(_) => PublishError::TooMany(value),
+        }
+    }
+}
+
+impl<P> fmt::Display for PublishError<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Busy(_) => "the reader was reading at every attempt",
+            Self::TooMany(_) => TOO_MANY,
+        })
+    }
+}
+
+impl<P: fmt::Debug> std::error::Error for PublishError<P> {}
+
+/// The sending end of a queue: values leave in order. One per channel.
 pub struct QueueWriter<'p, P: Payload> {
-    pub(crate) ring: qrtr::Writer<'p, Stamped<P>>,
-    pub(crate) notifier: Option<Notifier<'p>>,
+    pub(crate) slot: QueueSlot<'p, P>,
+    pub(crate) wakes: Wakes<'p>,
     pub(crate) channel: u16,
     pub(crate) sequence: u64,
+    pub(crate) rate: JobRate,
     pub(crate) own: Own<P>,
 }
 
+/// How many values the current job has sent, and how many it may send.
+pub(crate) struct JobRate {
+    job: Option<u64>,
+    sent: u32,
+    most: u32,
+}
+
+impl JobRate {
+    pub(crate) fn new(most: u32) -> Self {
+        Self { job: None, sent: 0, most }
+    }
+
+    /// Whether the job may send another value.
+    #[inline]
+    fn allows(&mut self, job: u64) -> bool {
+        if self.job != Some(job) {
+            (self.job, self.sent) = (Some(job), 0);
+        }
+        self.sent < self.most
+    }
+}
+
 impl<P: Payload> QueueWriter<'_, P> {
-    /// Sends a value. Wait-free: the steps of QrtR's `push`, one clock read and, if the value releases a task
-    /// that sleeps, one futex wake.
+    /// Sends a value. Wait-free: the steps of `push` of the channel's mechanism, one clock read and, for each party that
+    /// sleeps until a value comes, one futex wake.
+    ///
+    /// A queue that drops values when it is full takes every value.
     ///
     /// # Errors
-    /// [`Full`] returns the value if the queue is full. The drop of a job's value is recorded; a best-effort task
-    /// may try again.
-    pub fn send<C: Caller>(&mut self, by: &mut C, value: P) -> Result<(), Full<P>> {
-        self.send_from(by, &value).map_err(|Full(())| Full(value))
+    /// [`SendError`] returns the value: [`SendError::Full`], if the queue rejects values and is full, and
+    /// [`SendError::TooMany`] to a job that has sent as many as the manifest allows. The drop of a job's value is
+    /// recorded; a best-effort task may try again.
+    pub fn send<C: Caller>(&mut self, by: &mut C, value: P) -> Result<(), SendError<P>> {
+        self.send_from(by, &value).map_err(|error| error.map(value))
     }
 
     /// As [`QueueWriter::send`], but copies the value from where it lies: a large value, of more than a kilobyte,
     /// is not moved on its way.
     ///
     /// # Errors
-    /// [`Full`], as [`QueueWriter::send`].
-    pub fn send_from<C: Caller>(&mut self, by: &mut C, value: &P) -> Result<(), Full<()>> {
+    /// [`SendError`], as [`QueueWriter::send`].
+    pub fn send_from<C: Caller>(&mut self, by: &mut C, value: &P) -> Result<(), SendError<()>> {
         let sent_ns = clock::monotonic_ns();
         let (event_recorder, job) = by.event_recorder();
-        match self.ring.push_from(self.own.set(sent_ns, self.sequence + 1, value)) {
-            Ok(()) => {
-                self.sequence += 1;
-                event_recorder.other(sent_ns, Kind::Send, self.channel, job, self.sequence);
-                if let Some(notifier) = &mut self.notifier {
-                    notifier.notify();
-                }
-                Ok(())
-            }
-            Err(_) => {
-                if C::REAL_TIME {
-                    event_recorder.other(sent_ns, Kind::Drop, self.channel, job, 1);
-                }
-                Err(Full(()))
-            }
+        if C::REAL_TIME && !self.rate.allows(job) {
+            event_recorder.other(sent_ns, Kind::TooMany, self.channel, job, 1);
+            return Err(SendError::TooMany(()));
         }
+        if self.slot.push(self.own.set(sent_ns, self.sequence + 1, value)) {
+            self.sequence += 1;
+            self.rate.sent += 1;
+            event_recorder.other(sent_ns, Kind::Send, self.channel, job, self.sequence);
+            self.wakes.notify();
+            return Ok(());
+        }
+        if C::REAL_TIME {
+            event_recorder.other(sent_ns, Kind::Drop, self.channel, job, 1);
+        }
+        Err(SendError::Full(()))
     }
 }
 
-/// The receiving end of a queue. One per channel.
+/// The receiving end of a queue. One for each of its readers.
 pub struct QueueReader<'p, P: Payload> {
-    pub(crate) ring: qrtr::Reader<'p, Stamped<P>>,
+    pub(crate) view: QueueView<'p, P>,
+    pub(crate) listener: Option<Listener<'p>>,
     pub(crate) channel: u16,
+    pub(crate) lost: u64,
     pub(crate) own: Own<P>,
 }
 
 impl<P: Payload> QueueReader<'_, P> {
-    /// The oldest value that waits, if there is one. Wait-free: the steps of QrtR's `pop` and one clock read.
+    /// The oldest value that waits, if there is one. For a real-time task wait-free: the steps of `pop` of QrtR and one
+    /// clock read.
     ///
-    /// If a client writes nonsense into the queue's words, the queue counts as empty.
+    /// If a client writes nonsense into the queue's words, the queue counts as empty. A queue that drops values when it
+    /// is full also counts as empty if its writer overtook the reader at each of a thousand attempts.
     pub fn receive(&mut self, by: &mut impl Caller) -> Option<P> {
         self.receive_ref(by).copied()
     }
@@ -105,15 +184,42 @@ impl<P: Payload> QueueReader<'_, P> {
     /// As [`QueueReader::receive`], but borrows the value from this end's own copy: a large value, of more than a
     /// kilobyte, is not moved on its way.
     pub fn receive_ref(&mut self, by: &mut impl Caller) -> Option<&P> {
-        if self.ring.pop_into(self.own.stamped_mut()) != Ok(true) {
-            return None;
-        }
+        let lost = self.view.pop(self.own.stamped_mut())?;
         let stamped = self.own.stamped();
         let (event_recorder, _) = by.event_recorder();
         let now_ns = clock::monotonic_ns();
         let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
+        if lost > 0 {
+            self.lost = self.lost.saturating_add(lost);
+            event_recorder.other(now_ns, Kind::Drop, self.channel, 0, lost);
+        }
         event_recorder.other(now_ns, Kind::Receive, self.channel, sequence, now_ns.saturating_sub(sent_ns));
         Some(self.own.value())
+    }
+
+    /// As [`QueueReader::receive`], but if no value waits, sleeps until one comes, until the application stops, or for at
+    /// most `patience`. `None` if there is no value then.
+    ///
+    /// If the manifest gives the channel `reception = "wait"`, the sender wakes this reader. Otherwise it looks every
+    /// millisecond.
+    pub fn receive_within(&mut self, context: &mut Context<'_>, patience: Duration) -> Option<P> {
+        let end_ns = clock::monotonic_ns().saturating_add(patience.as_ns());
+        loop {
+            let epoch = self.listener.as_ref().map(Listener::epoch);
+            if let Some(value) = self.receive(context) {
+                return Some(value);
+            }
+            if context.stopping() || clock::monotonic_ns() >= end_ns {
+                return None;
+            }
+            context.wait(self.listener.as_ref().zip(epoch), end_ns);
+        }
+    }
+
+    /// How many values this reader has lost so far: those that the queue dropped before this reader had taken them. It
+    /// learns of them with the next value that it takes.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 }
 
@@ -136,6 +242,7 @@ pub struct StateWriter<'p, P: Payload> {
     pub(crate) slot: WritingEnd<'p, P>,
     pub(crate) channel: u16,
     pub(crate) sequence: u64,
+    pub(crate) rate: JobRate,
     pub(crate) own: Own<P>,
 }
 
@@ -147,32 +254,41 @@ impl<P: Payload> StateWriter<'_, P> {
     /// The writer of a state under a lock may wait for another job; the plan's bounds include this.
     ///
     /// # Errors
-    /// [`Busy`] returns the value: under SDrtR to a writer that is not real-time, and under a lock to a job that
-    /// was killed.
-    pub fn publish(&mut self, by: &mut impl Caller, value: P) -> Result<(), Busy<P>> {
-        self.publish_from(by, &value).map_err(|Busy(())| Busy(value))
+    /// [`PublishError`] returns the value: [`PublishError::Busy`] under SDrtR to a writer that is not real-time, and under
+    /// a lock to a job that was killed; [`PublishError::TooMany`] to a job that has published as many values as the
+    /// manifest allows, on which the number of buffers may rest.
+    pub fn publish<C: Caller>(&mut self, by: &mut C, value: P) -> Result<(), PublishError<P>> {
+        self.publish_from(by, &value).map_err(|error| error.map(value))
     }
 
     /// As [`StateWriter::publish`], but copies the value from where it lies: a large value, of more than a
     /// kilobyte, is not moved on its way.
     ///
     /// # Errors
-    /// [`Busy`], as [`StateWriter::publish`].
-    pub fn publish_from(&mut self, by: &mut impl Caller, value: &P) -> Result<(), Busy<()>> {
+    /// [`PublishError`], as [`StateWriter::publish`].
+    pub fn publish_from<C: Caller>(&mut self, by: &mut C, value: &P) -> Result<(), PublishError<()>> {
         let sent_ns = clock::monotonic_ns();
-        let stamped = self.own.set(sent_ns, self.sequence + 1, value);
-        let published = match &mut self.slot {
-            WritingEnd::Free(slot) => slot.publish(stamped),
-            WritingEnd::Locked(locked) if locked.put(by, stamped) => Ok(()),
-            WritingEnd::Locked(_) => Err(Busy(())),
-        };
-        self.sequence += u64::from(published.is_ok());
-        let (event_recorder, job) = by.event_recorder();
-        match published {
-            Ok(()) => event_recorder.other(sent_ns, Kind::Send, self.channel, job, self.sequence),
-            Err(_) => event_recorder.other(sent_ns, Kind::Drop, self.channel, job, 1),
+        if C::REAL_TIME {
+            let (event_recorder, job) = by.event_recorder();
+            if !self.rate.allows(job) {
+                event_recorder.other(sent_ns, Kind::TooMany, self.channel, job, 1);
+                return Err(PublishError::TooMany(()));
+            }
         }
-        published
+        let stamped = self.own.set(sent_ns, self.sequence + 1, value);
+        let is_published = match &mut self.slot {
+            WritingEnd::Free(slot) => slot.publish(stamped),
+            WritingEnd::Locked(locked) => locked.put(by, stamped),
+        };
+        let (event_recorder, job) = by.event_recorder();
+        if !is_published {
+            event_recorder.other(sent_ns, Kind::Drop, self.channel, job, 1);
+            return Err(PublishError::Busy(()));
+        }
+        self.sequence += 1;
+        self.rate.sent += 1;
+        event_recorder.other(sent_ns, Kind::Send, self.channel, job, self.sequence);
+        Ok(())
     }
 }
 

@@ -12,7 +12,6 @@ use taut_share::state::{
 };
 use taut_share::{LayoutError, Memory};
 
-use crate::endpoint::Busy;
 use crate::flow;
 use crate::payload::{Payload, Stamped};
 
@@ -86,15 +85,20 @@ impl<'p, P: Payload> StateSlot<'p, P> {
                 }
                 Mechanism::Nbw => Self::Nbw(nbw_temporal::writer(memory, buffers)?),
                 // Not a state, or a state under a lock, whose ends are `Locked`; flows have ends of their own.
-                Mechanism::Qrtr | lock_mechanisms!() | Mechanism::Dbp | Mechanism::Tccp => {
+                Mechanism::Qrtr
+                | Mechanism::Qrtwo
+                | Mechanism::Qrtwc
+                | lock_mechanisms!()
+                | Mechanism::Dbp
+                | Mechanism::Tccp => {
                     return Err(LayoutError::Capacity);
                 }
             })
         }
     }
 
-    /// Publishes a value. Only SDrtR can refuse it, and a flow in which no job is activated.
-    pub(crate) fn publish(&mut self, stamped: &Stamped<P>) -> Result<(), Busy<()>> {
+    /// Publishes a value; returns whether it did. Only SDrtR can refuse it, and a flow in which no job is activated.
+    pub(crate) fn publish(&mut self, stamped: &Stamped<P>) -> bool {
         match self {
             Self::Sdrtw(writer) => writer.write(stamped),
             Self::Chen(writer) => writer.write(stamped),
@@ -104,22 +108,20 @@ impl<'p, P: Payload> StateSlot<'p, P> {
             Self::Hybrid(writer) => writer.write(stamped),
             Self::Nbw(writer) => writer.write(stamped),
             Self::Flow(writer) => {
-                if !flow::write(writer, stamped) {
-                    return Err(Busy(()));
-                }
+                return flow::write(writer, stamped);
             }
             Self::Sdrtr(writer) => {
                 let mut attempts = ATTEMPTS;
                 while writer.try_publish(stamped).is_err() {
                     attempts -= 1;
                     if attempts == 0 {
-                        return Err(Busy(()));
+                        return false;
                     }
                     std::thread::yield_now();
                 }
             }
         }
-        Ok(())
+        true
     }
 }
 
@@ -195,7 +197,15 @@ impl<'p, P: Payload> StateView<'p, P> {
                     Mechanism::Chen | Mechanism::DoubleBuffer | Mechanism::Presence | Mechanism::Peterson,
                     None,
                 )
-                | (Mechanism::Qrtr | lock_mechanisms!() | Mechanism::Dbp | Mechanism::Tccp, _) => {
+                | (
+                    Mechanism::Qrtr
+                    | Mechanism::Qrtwo
+                    | Mechanism::Qrtwc
+                    | lock_mechanisms!()
+                    | Mechanism::Dbp
+                    | Mechanism::Tccp,
+                    _,
+                ) => {
                     return Err(LayoutError::Readers);
                 }
             })

@@ -152,7 +152,7 @@ fn manifest(blocks: &[Block], mechanism: &str, (flow, executor): (&str, &str)) -
         );
         if flow == "synchronous" {
             text += &format!(
-                "flow = \"{flow}\"\ndelayed = [{}]\nmechanism = \"{mechanism}\"\n",
+                "flow = \"{flow}\"\ndelayed = [{}]\nmechanism = \"{mechanism}\"\nsends-per-release = 2\n",
                 list(Some(true))
             );
         }

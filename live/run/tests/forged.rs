@@ -210,6 +210,7 @@ fn plans_that_were_changed_are_refused_or_harmless() {
 /// region read-only, so it refuses to make an end, and does not fault.
 #[test]
 fn a_client_reads_no_mechanism_whose_readers_store() {
+    use taut_plan::ClientReads;
     use taut_run::{Attachment, EndError};
     use taut_segment::{ChannelEntry, Owner, Role, attach_in};
 
@@ -224,21 +225,24 @@ fn a_client_reads_no_mechanism_whose_readers_store() {
         value_size: 8,
         capacity: 4,
         readers: 1,
-        offset: 4096 * (at + 1),
-        size: 4096,
+        offset: 8192 * (at + 1),
+        size: 8192,
         triggered: false,
+        event_count: None,
     };
     let entries: Vec<_> = (0..).zip(Mechanism::ALL).map(entry).collect();
-    let size = 4096 * (Mechanism::ALL.len() as u64 + 1);
+    let size = 8192 * (Mechanism::ALL.len() as u64 + 1);
     let owner =
         Owner::create_in(folder.path(), "liar", size, vec![("ui".to_owned(), entries)], None).unwrap();
     let attachment = Attachment::new(attach_in(folder.path(), "liar", "ui").unwrap());
     for mechanism in Mechanism::ALL {
         let word = mechanism.word();
         let end = attachment.end::<u64>(word, Role::Reads);
-        match mechanism.clients_read() {
-            true => assert!(end.unwrap().latest().is_ok(), "{word}"),
-            false => assert_eq!(end.unwrap_err(), EndError::Mechanism(word.to_owned())),
+        if mechanism.clients_read() == ClientReads::StoringNothing {
+            let mut end = end.unwrap();
+            assert!(end.latest().is_ok() && end.receive().is_none(), "{word}");
+        } else {
+            assert_eq!(end.unwrap_err(), EndError::Mechanism(word.to_owned()));
         }
     }
     owner.end().unwrap();

@@ -10,7 +10,7 @@ use taut_sys::memory::{self, Mapping, Seals};
 use taut_sys::process;
 use taut_sys::socket::{self, Peer, Poll};
 
-use crate::directory::{ChannelEntry, Directory, Role, is_name};
+use crate::directory::{ChannelEntry, Directory, EVENT_COUNT_BYTES, Role, is_name};
 use crate::files::{Extent, region};
 use crate::folder::Folder;
 use crate::header::{HEADER_BYTES, Header};
@@ -239,10 +239,12 @@ fn open(
         end = extent.end();
     }
     // Check that the client may write its channels: otherwise a write would fault later.
-    let writable = |entry: &ChannelEntry| {
-        files.iter().any(|(extent, _)| extent.writes && extent.holds(entry.offset, entry.size))
+    let writable = |offset, size| files.iter().any(|(extent, _)| extent.writes && extent.holds(offset, size));
+    let stores = |entry: &ChannelEntry| {
+        let waits = entry.event_count.is_none_or(|offset| writable(offset, EVENT_COUNT_BYTES));
+        waits && (!entry.stores() || writable(entry.offset, entry.size))
     };
-    if !directory.entries().iter().all(|entry| entry.role == Role::Reads || writable(entry)) {
+    if !directory.entries().iter().all(stores) {
         return Err(Error::Inconsistent { what: "channels that this client writes" });
     }
     let mut maps = Vec::with_capacity(files.len());
@@ -343,13 +345,14 @@ impl Attached {
     }
 
     /// As [`Attached::entry`]; also checks that the entry has the role and the layout of values that the program
-    /// expects.
+    /// expects. An entry that is taken is also read.
     ///
     /// # Errors
     /// [`Error::NoChannel`]; [`Error::WrongRole`]; [`Error::LayoutDiffers`], with both layouts.
     pub fn entry_as(&self, channel: &str, role: Role, layout: &str) -> Result<&ChannelEntry, Error> {
         let entry = self.entry(channel)?;
-        if entry.role != role {
+        let reads = role == Role::Reads && entry.role == Role::Takes;
+        if entry.role != role && !reads {
             return Err(Error::WrongRole { channel: channel.to_owned(), ours: role, theirs: entry.role });
         }
         if entry.layout != layout {
@@ -370,6 +373,18 @@ impl Attached {
     pub fn region(&self, channel: &str) -> Result<NonNull<[u8]>, Error> {
         let (entry, (extent, map)) = (self.entry(channel)?, self.place(channel)?);
         region(map, *extent, entry.offset, entry.size).ok_or(Error::Inconsistent { what: "region" })
+    }
+
+    /// The line of the event count on which this client waits for values of a channel; `None` if nothing wakes it. As
+    /// with [`Attached::region`], only atomic accesses are sound. The caller may write it.
+    ///
+    /// # Errors
+    /// [`Error::NoChannel`].
+    pub fn event_count(&self, channel: &str) -> Result<Option<NonNull<[u8]>>, Error> {
+        let Some(offset) = self.entry(channel)?.event_count else { return Ok(None) };
+        let found =
+            self.maps.iter().find_map(|(extent, map)| region(map, *extent, offset, EVENT_COUNT_BYTES));
+        found.map(Some).ok_or(Error::Inconsistent { what: "event count" })
     }
 
     /// The memory that holds a channel, and perhaps other channels of the same writer; its address does not change.

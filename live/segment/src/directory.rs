@@ -19,13 +19,18 @@ const LAYOUT_LIMIT: usize = 4096;
 /// Regions are aligned to two cache lines: the adjacent-line prefetcher fetches lines in such pairs.
 const ALIGNMENT: u64 = 128;
 
+/// Bytes of an event count.
+pub const EVENT_COUNT_BYTES: u64 = ALIGNMENT;
+
 /// What a client does with a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It writes values.
     Writes,
-    /// It reads values.
+    /// It reads values, and stores nothing.
     Reads,
+    /// It reads values, and stores in the region how far it has read.
+    Takes,
 }
 
 impl Role {
@@ -34,6 +39,7 @@ impl Role {
         match self {
             Self::Writes => "writes",
             Self::Reads => "reads",
+            Self::Takes => "takes",
         }
     }
 }
@@ -68,6 +74,9 @@ pub struct ChannelEntry {
     pub size: u64,
     /// Whether a value of this channel releases a task.
     pub triggered: bool,
+    /// Bytes from the start of the segment to the event count of [`EVENT_COUNT_BYTES`] on which the client waits for a
+    /// value; a multiple of 128. `None` if nothing wakes the client.
+    pub event_count: Option<u64>,
 }
 
 /// The channels of one client. Holding a directory proves that names are unique and well-formed; that regions are
@@ -135,9 +144,9 @@ impl Directory {
         self.entries.iter().any(|entry| entry.role == Role::Writes)
     }
 
-    /// Whether every region ends within a segment of `total` bytes.
+    /// Whether every region and every event count ends within a segment of `total` bytes.
     pub fn fits(&self, total: u64) -> bool {
-        self.entries.iter().all(|entry| entry.end() <= total)
+        self.entries.iter().all(|entry| entry.end() <= total && entry.event_count_end() <= total)
     }
 
     /// The text, as the crate's documentation defines it.
@@ -171,6 +180,16 @@ impl ChannelEntry {
         self.offset.saturating_add(self.size)
     }
 
+    /// The first byte after its event count, or 0; [`ChannelEntry::check`] rules out an overflow.
+    fn event_count_end(&self) -> u64 {
+        self.event_count.map_or(0, |offset| offset.saturating_add(EVENT_COUNT_BYTES))
+    }
+
+    /// Whether the client stores words in the region.
+    pub(crate) fn stores(&self) -> bool {
+        self.role != Role::Reads
+    }
+
     fn check(&self) -> Result<(), &'static str> {
         if !is_name(&self.channel) {
             return Err("the channel's name is not 1 to 64 letters, digits, `-` or `_`");
@@ -188,6 +207,13 @@ impl ChannelEntry {
         if self.size == 0 || self.offset.checked_add(self.size).is_none() {
             return Err("the region's size is zero, or too large for any memory");
         }
+        if let Some(offset) = self.event_count
+            && (offset < HEADER_BYTES as u64
+                || !offset.is_multiple_of(ALIGNMENT)
+                || offset.checked_add(EVENT_COUNT_BYTES).is_none())
+        {
+            return Err("the event count's offset is not a multiple of 128 behind the header");
+        }
         Ok(())
     }
 }
@@ -195,16 +221,19 @@ impl ChannelEntry {
 impl fmt::Display for ChannelEntry {
     /// Its line of text, without the line feed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { channel, role, mechanism, layout, value_size, capacity, readers, offset, size, triggered } =
-            self;
-        let triggered = if *triggered { "yes" } else { "no" };
+        let Self { channel, role, mechanism, layout, value_size, capacity, readers, offset, size, .. } = self;
+        let triggered = if self.triggered { "yes" } else { "no" };
+        let waits = self.event_count.map_or_else(|| "no".to_owned(), |offset| offset.to_string());
         write!(f, "{channel} {role} mechanism={mechanism} value={value_size} capacity={capacity} ")?;
-        write!(f, "readers={readers} offset={offset} size={size} triggered={triggered} layout={layout}")
+        write!(
+            f,
+            "readers={readers} offset={offset} size={size} triggered={triggered} waits={waits} layout={layout}"
+        )
     }
 }
 
 fn parse(line: &str) -> Result<ChannelEntry, &'static str> {
-    let mut fields = line.splitn(10, ' ');
+    let mut fields = line.splitn(11, ' ');
     let mut next = |key: &str, problem| {
         let field = fields.next().ok_or(problem)?;
         field.strip_prefix(key).ok_or(problem)
@@ -214,7 +243,8 @@ fn parse(line: &str) -> Result<ChannelEntry, &'static str> {
         role: match next("", "no role")? {
             "writes" => Role::Writes,
             "reads" => Role::Reads,
-            _ => return Err("the role is neither `writes` nor `reads`"),
+            "takes" => Role::Takes,
+            _ => return Err("the role is not `writes`, `reads` or `takes`"),
         },
         mechanism: next("mechanism=", "`mechanism=` is missing or out of place")?.to_owned(),
         value_size: number(next("value=", "`value=` is missing or out of place")?)?,
@@ -226,6 +256,10 @@ fn parse(line: &str) -> Result<ChannelEntry, &'static str> {
             "yes" => true,
             "no" => false,
             _ => return Err("`triggered=` is neither `yes` nor `no`"),
+        },
+        event_count: match next("waits=", "`waits=` is missing or out of place")? {
+            "no" => None,
+            offset => Some(number(offset)?),
         },
         layout: next("layout=", "`layout=` is missing or out of place")?.to_owned(),
     })
@@ -259,27 +293,25 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
     })
 }
 
-/// Two channels whose regions overlap, or one channel with two regions.
+/// Two entries whose regions or event counts overlap, or one channel with two regions.
 pub(crate) fn conflict(clients: &[(String, Directory)]) -> Option<(&ChannelEntry, &ChannelEntry)> {
-    let mut all: Vec<&ChannelEntry> = clients.iter().flat_map(|(_, directory)| directory.entries()).collect();
-    all.sort_by_key(|entry| (entry.offset, entry.size));
+    let entries = || clients.iter().flat_map(|(_, directory)| directory.entries());
     let mut first: HashMap<&str, &ChannelEntry> = HashMap::new();
-    // No entry so far ends after `last`: in this order, each entry begins where the previous entry ends or later, or
-    // has the same region.
-    let mut last: Option<&ChannelEntry> = None;
-    for entry in all {
+    let mut stretches: Vec<(u64, u64, &ChannelEntry)> = Vec::new();
+    for entry in entries() {
         let same = *first.entry(&entry.channel).or_insert(entry);
         if (same.offset, same.size) != (entry.offset, entry.size) {
             return Some((same, entry));
         }
-        if let Some(before) = last.replace(entry)
-            && entry.offset < before.end()
-            && before.channel != entry.channel
-        {
-            return Some((before, entry));
+        if std::ptr::eq(same, entry) {
+            stretches.push((entry.offset, entry.end(), entry));
         }
+        stretches.extend(entry.event_count.map(|offset| (offset, entry.event_count_end(), entry)));
     }
-    None
+    stretches.sort_by_key(|&(start, end, _)| (start, end));
+    // In this order, no stretch so far ends after the last one.
+    let overlap = stretches.windows(2).find(|pair| pair[1].0 < pair[0].1)?;
+    Some((overlap[0].2, overlap[1].2))
 }
 
 #[cfg(test)]
@@ -299,19 +331,24 @@ mod tests {
             offset,
             size,
             triggered: false,
+            event_count: None,
         }
     }
 
     #[test]
     fn the_documented_line() {
         let line = "levels reads mechanism=sdrtw value=184 capacity=1 readers=0 offset=128 size=768 triggered=no \
-                    layout=frame:u64 levels:u8*176\n";
+                    waits=no layout=frame:u64 levels:u8*176\n";
         let directory = Directory::from_text(line).unwrap();
         assert_eq!(directory.entries(), [entry("levels", 128, 768)]);
         assert_eq!(directory.to_text(), line);
         assert!(directory.fits(896) && !directory.fits(895));
         assert!(!directory.writes());
         assert!(Directory::from_text(&line.replace("reads", "writes")).unwrap().writes());
+        let waits = line.replace("reads", "takes").replace("waits=no", "waits=1024");
+        let waits = Directory::from_text(&waits).unwrap();
+        assert_eq!((waits.entries()[0].role, waits.entries()[0].event_count), (Role::Takes, Some(1024)));
+        assert!(waits.fits(1152) && !waits.fits(1151) && !waits.writes());
         assert_eq!(Directory::from_text("").unwrap().entries(), []);
     }
 
@@ -327,7 +364,7 @@ mod tests {
     fn faults_name_their_line() {
         let good = entry("levels", 128, 768).to_string();
         for (from, to, problem) in [
-            ("levels reads", "levels", "neither `writes` nor `reads`"),
+            ("levels reads", "levels", "not `writes`, `reads` or `takes`"),
             ("levels", "le/vels", "channel's name"),
             ("value=184", "value=", "missing or too large"),
             ("value=184", "value=4294967296", "too large"),
@@ -338,6 +375,11 @@ mod tests {
             ("offset=128", "offset=18446744073709551488", "too large for any memory"),
             ("size=768", "size=0", "size is zero"),
             ("triggered=no", "triggered=maybe", "neither `yes` nor `no`"),
+            ("waits=no", "waits=yes", "decimal digits"),
+            ("waits=no", "waits=64", "the event count's offset"),
+            ("waits=no", "waits=200", "the event count's offset"),
+            ("waits=no", "waits=18446744073709551488", "the event count's offset"),
+            ("waits=no ", "", "`waits=` is missing"),
             ("mechanism=sdrtw", "mechanism=\u{1b}[2J", "mechanism's name"),
             ("layout=frame:u64 levels:u8*176", "layout=", "the layout"),
             ("layout=frame:u64", "layout=\u{1b}[2J", "the layout"),
@@ -372,7 +414,15 @@ mod tests {
         let [wide, first, second] = [entry("w", 128, 4096), entry("f", 4224, 128), entry("s", 2048, 128)];
         assert!(conflict(&with(&[&[wide, first, second]])).is_some());
         let [third, fourth] = [entry("t", 512, 256), entry("f", 640, 128)];
-        assert!(conflict(&with(&[&[a, b, third, fourth]])).is_some(), "the first two are in nobody's way");
+        let each = [a.clone(), b.clone(), third, fourth];
+        assert!(conflict(&with(&[&each])).is_some(), "the first two are in nobody's way");
+        // An event count is its client's alone.
+        let waits = |offset| ChannelEntry { event_count: Some(offset), ..a.clone() };
+        assert_eq!(conflict(&with(&[&[waits(512), b.clone()], &[waits(640)]])), None);
+        for overlapping in [128, 256, 384] {
+            assert!(conflict(&with(&[&[waits(overlapping), b.clone()]])).is_some(), "{overlapping}");
+        }
+        assert!(conflict(&with(&[&[waits(512)], &[waits(512)]])).is_some());
     }
 
     /// The longest text and the longest line, and one byte more.
@@ -449,6 +499,7 @@ mod tests {
                 offset: 128 + 128 * u64::from(numbers.2),
                 size: 1 + u64::from(numbers.3),
                 triggered: flags.1,
+                event_count: flags.1.then_some(128 + 128 * u64::from(numbers.1)),
             });
             let directory = Directory::new(entries.collect()).unwrap();
             prop_assert_eq!(Directory::from_text(&directory.to_text()), Ok(directory));

@@ -15,7 +15,7 @@ use std::ptr::NonNull;
 use taut_sys::memory::{self, Mapping, Seals};
 use taut_sys::socket::FD_LIMIT;
 
-use crate::directory::{ChannelEntry, Directory, Role};
+use crate::directory::{ChannelEntry, Directory, EVENT_COUNT_BYTES};
 use crate::header::HEADER_BYTES;
 use crate::{Error, PAGE_BYTES};
 
@@ -41,8 +41,8 @@ impl Extent {
     }
 }
 
-/// The clients that may write there, by position in the owner's list; and whether they alone map the file and none of
-/// them wakes a task by it.
+/// The clients that may write there, by position in the owner's list; and whether they alone map the file and nobody is
+/// woken by it.
 type Writers = (BTreeSet<usize>, bool);
 
 /// A planned file.
@@ -62,18 +62,16 @@ pub(crate) fn sketch(clients: &[(String, Directory)]) -> Result<Vec<Sketch>, Err
         for entry in directory.entries() {
             let (_, writers, readers) =
                 channels.entry(&entry.channel).or_insert((entry, BTreeSet::new(), BTreeSet::new()));
-            let parties = if entry.role == Role::Writes { writers } else { readers };
+            let parties = if entry.stores() { writers } else { readers };
             parties.insert(client);
         }
     }
     let owner = (BTreeSet::new(), false);
     let first = Sketch { start: 0, end: HEADER_BYTES as u64, writers: owner.clone(), channel: None };
     let mut files: BTreeMap<Writers, Sketch> = [(owner, first)].into();
-    for (name, (entry, writers, readers)) in channels {
-        let alone = writers.len() == 1 && readers.is_empty() && !entry.triggered;
-        let writers = (writers, alone);
-        let start = entry.offset / PAGE_BYTES * PAGE_BYTES;
-        let end = entry.offset.saturating_add(entry.size);
+    let mut add = |name: &str, writers: Writers, (offset, size): (u64, u64)| {
+        let start = offset / PAGE_BYTES * PAGE_BYTES;
+        let end = offset.saturating_add(size);
         let file = files.entry(writers.clone()).or_insert_with(|| Sketch {
             start,
             end,
@@ -82,6 +80,17 @@ pub(crate) fn sketch(clients: &[(String, Directory)]) -> Result<Vec<Sketch>, Err
         });
         file.start = file.start.min(start);
         file.end = file.end.max(end);
+    };
+    for (name, (entry, writers, readers)) in channels {
+        let alone = writers.len() == 1 && readers.is_empty() && !entry.triggered;
+        add(name, (writers, alone), (entry.offset, entry.size));
+    }
+    for (client, (_, directory)) in clients.iter().enumerate() {
+        for entry in directory.entries() {
+            if let Some(offset) = entry.event_count {
+                add(&entry.channel, ([client].into(), false), (offset, EVENT_COUNT_BYTES));
+            }
+        }
     }
     let mut files: Vec<_> = files.into_values().collect();
     // The owner's file begins at 0; the loop below finds another one that does too.
@@ -141,7 +150,7 @@ impl File {
         let _ = map.lock();
         let within = |entry: &ChannelEntry| (start..end).contains(&entry.offset);
         let reads = |(_, directory): &(String, Directory)| {
-            directory.entries().iter().any(|e| e.role == Role::Reads && within(e))
+            directory.entries().iter().any(|entry| !entry.stores() && within(entry))
         };
         let read_only = if channel.is_none() || clients.iter().any(reads) {
             let read_only = memory::reopen_read_only(fd.as_fd()).map_err(|error| match error.errno {

@@ -42,15 +42,15 @@
 //! # The segment, format 2
 //!
 //! The segment consists of memory files. Each is a stretch of the segment's bytes that begins at a multiple of 4096.
-//! The first holds the header and the channels that no client writes; only the owner may write there. The channels
-//! that clients write lie in other files, and each client receives the descriptors of the files whose channels it
+//! The first holds the header and the channels in which no client stores words; only the owner may write there. The
+//! channels in which clients do, and the event counts on which they wait, lie in other files, and each client receives the descriptors of the files whose channels it
 //! uses.
 //!
 //! | file | sealed | who may write |
 //! |---|---|---|
 //! | the first | `F_SEAL_SHRINK`, `F_SEAL_GROW`, `F_SEAL_FUTURE_WRITE` (since Linux 5.1), `F_SEAL_SEAL` | the owner, through the mapping that it made before |
-//! | channels that one client writes, that no other client reads, and that wake no task | secret memory (`memfd_secret`), where the machine has it: its size is fixed, and nobody can punch holes | that client, the owner |
-//! | a client's other channels; an object of a registry | `F_SEAL_SHRINK`, `F_SEAL_GROW`, `F_SEAL_SEAL` | that client, the owner; the object's endpoints |
+//! | channels that one client writes or takes, that no other client reads, and that wake no task | secret memory (`memfd_secret`), where the machine has it: its size is fixed, and nobody can punch holes | that client, the owner |
+//! | a client's other channels, and its event counts; an object of a registry | `F_SEAL_SHRINK`, `F_SEAL_GROW`, `F_SEAL_SEAL` | that client, the owner; the object's endpoints |
 //!
 //! The first 128 bytes are the header, with integers in the machine's own byte order:
 //!
@@ -78,26 +78,28 @@
 //! space separates the fields, which stand in this order; numbers are decimal:
 //!
 //! ```text
-//! levels reads mechanism=sdrtw value=184 capacity=1 readers=0 offset=128 size=768 triggered=no layout=frame:u64 levels:u8*176
+//! levels reads mechanism=sdrtw value=184 capacity=1 readers=0 offset=128 size=768 triggered=no waits=no layout=frame:u64 levels:u8*176
 //! ```
 //!
-//! The fields are: the channel's name; what the client does with it (`writes` or `reads`); the protocol; bytes of a
+//! The fields are: the channel's name; what the client does with it (`writes`, `reads`, or `takes`: it reads, and stores
+//! in the region how far it has read); the protocol; bytes of a
 //! value; the values that a queue can hold, or the copies of a state's value; the readers that have a place of their
 //! own (0 where the layout says how many); bytes from the segment's start to the region (a multiple of 128, at least
-//! 128); bytes of the region; whether a value of the channel releases a task; the layout of a value, which is the rest
-//! of the line and may hold spaces. Names are 1 to 64 ASCII letters, digits, `-` or `_`; a layout is 1 to 4096 bytes
+//! 128); bytes of the region; whether a value of the channel releases a task; bytes from the segment's start to the event
+//! count on which the client waits for a value (a multiple of 128, at least 128; a `u32` on a line of 128 bytes), or
+//! `no`; the layout of a value, which is the rest of the line and may hold spaces. Names are 1 to 64 ASCII letters, digits, `-` or `_`; a layout is 1 to 4096 bytes
 //! without control characters.
 //!
 //! The *layout text* holds, for every client in the owner's order, the line `client NAME` and the client's directory.
 //!
-//! # The listener's messages, version 3
+//! # The listener's messages, version 4
 //!
 //! Integers here are little-endian. The client sends one request:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic, `TAUTDOOR` |
-//! | 8 | 2 | version, 3 |
+//! | 8 | 2 | version, 4 |
 //! | 10 | 2 | bytes of the name, 1 to 64 |
 //! | 12 | | the client's name |
 //!
@@ -106,7 +108,7 @@
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic, `TAUTDOOR` |
-//! | 8 | 2 | the owner's version, 3 |
+//! | 8 | 2 | the owner's version, 4 |
 //! | 10 | 2 | 0 granted, 1 malformed, 2 version, 3 unknown client, 4 name taken, 5 not permitted |
 //! | 12 | 4 | bytes of the text, at most 65536 |
 //! | 16 | 8 | layout hash, as in the header; 0 if refused |
@@ -147,8 +149,8 @@
 //!   or other clients write. The protocols bound every index that it can change.
 //! - A process that may write to an ordinary memory file can also punch holes into it, and no seal prevents that
 //!   while the process may write. A reader of the hole then finds zeros, takes a page fault and waits until the hole
-//!   is made, but gets no signal. A client can punch holes into its channels that wake a task (the kernel refuses
-//!   futexes in secret memory), and into all its own channels where the machine has no secret memory. An endpoint of
+//!   is made, but gets no signal. A client can punch holes into its channels that wake a task and into its event
+//!   counts (the kernel refuses futexes in secret memory), and into all its own channels where the machine has no secret memory. An endpoint of
 //!   a registry's object can punch holes into that object. Nobody can punch holes into a file of secret memory.
 //! - Processes of the owner's own user, and root, can do more in other ways (`ptrace`, `/proc/PID/fd`): against them
 //!   this is a guard rail and no wall.
@@ -165,7 +167,7 @@ mod owner;
 pub mod registry;
 
 pub use client::{Attached, Liveness, attach, attach_in};
-pub use directory::{ChannelEntry, Directory, DirectoryError, Role};
+pub use directory::{ChannelEntry, Directory, DirectoryError, EVENT_COUNT_BYTES, Role};
 pub use error::{Error, FolderProblem};
 pub use folder::{
     OwnerSocket, found, found_in, remove_stale, remove_stale_in, runtime_folder, stale, stale_in,
@@ -178,7 +180,7 @@ pub use owner::Owner;
 pub const FORMAT: u32 = 2;
 
 /// The version of the listener's messages that this crate speaks.
-pub const PROTOCOL_VERSION: u16 = 3;
+pub const PROTOCOL_VERSION: u16 = 4;
 
 /// Regions that different clients write lie in different pages of this many bytes, whatever the machine's page size.
 pub const PAGE_BYTES: u64 = 4096;

@@ -17,8 +17,8 @@ use std::os::unix::process::CommandExt;
 use support::*;
 use taut_segment::registry::Registry;
 use taut_segment::{
-    Attached, Error, FolderProblem, Liveness, Owner, OwnerSocket, OwnerState, PAGE_BYTES, Role, attach,
-    attach_in, found, found_in, remove_stale, remove_stale_in, runtime_folder, stale, stale_in,
+    Attached, ChannelEntry, Error, FolderProblem, Liveness, Owner, OwnerSocket, OwnerState, PAGE_BYTES, Role,
+    attach, attach_in, found, found_in, remove_stale, remove_stale_in, runtime_folder, stale, stale_in,
 };
 
 const SIGCONT: i32 = 18;
@@ -155,7 +155,7 @@ fn of_two_successors_one_is_let_in() {
             .all(|status| status.contains("State:\tT"))
     });
     drop(holder);
-    asking.iter_mut().for_each(|stream| stream.write_all(b"TAUTDOOR\x03\x00\x02\x00ui").unwrap());
+    asking.iter_mut().for_each(|stream| stream.write_all(b"TAUTDOOR\x04\x00\x02\x00ui").unwrap());
     taut_sys::signals::kill(keeper.child.id(), SIGCONT).unwrap();
     let mut codes = asking.each_mut().map(|stream| {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -542,4 +542,49 @@ fn owners_refuse_what_cannot_be() {
     let long = folder.path().join("x".repeat(100));
     let error = Owner::create_in(&long, APP, SIZE, clients(), None).unwrap_err();
     assert!(matches!(error, Error::PathTooLong { .. }));
+}
+
+/// The event count of a client is a line in a file that this client alone may write, in ordinary memory, where the owner's
+/// wake finds who sleeps.
+#[test]
+fn a_client_waits_on_a_line_of_its_own() {
+    let folder = folder();
+    let levels = |offset| ChannelEntry { event_count: Some(offset), ..entry("levels", Role::Reads, 128) };
+    let clients = |offset| {
+        vec![
+            ("ui".to_owned(), vec![levels(offset), entry("orders", Role::Takes, 4096)]),
+            ("viewer".to_owned(), vec![levels(12288)]),
+        ]
+    };
+    let error = Owner::create_in(folder.path(), APP, SIZE, clients(2048), None).unwrap_err();
+    assert!(matches!(error, Error::SharedPage { .. }), "{error}");
+    let error = Owner::create_in(folder.path(), APP, SIZE, clients(SIZE), None).unwrap_err();
+    assert!(matches!(error, Error::OutOfBounds { .. }), "{error}");
+    let owner = Owner::create_in(folder.path(), APP, SIZE, clients(8192), None).unwrap();
+    let [ui, viewer] = ["ui", "viewer"].map(|client| attach_in(folder.path(), APP, client).unwrap());
+    let word = |bytes: std::ptr::NonNull<[u8]>| {
+        assert_eq!(bytes.len(), 128);
+        // SAFETY: mapped as long as its segment, which outlives the test's end; aligned to 128; an atomic for all.
+        unsafe { std::sync::atomic::AtomicU32::from_ptr(bytes.cast::<u32>().as_ptr()) }
+    };
+    let ours = word(ui.event_count("levels").unwrap().unwrap());
+    let other = word(viewer.event_count("levels").unwrap().unwrap());
+    assert_eq!(ui.event_count("orders"), Ok(None));
+    let [owners, owners_other] = [8192, 12288].map(|offset| word(owner.region(offset, 128).unwrap()));
+    ours.store(7, Ordering::SeqCst);
+    assert_eq!([owners, other, owners_other].map(|word| word.load(Ordering::SeqCst)), [7, 0, 0]);
+    // What it takes, it may write; at most that file is secret memory.
+    assert_eq!(ui.entry_as("orders", Role::Reads, "volume:f32 sensitivity:f32").unwrap().role, Role::Takes);
+    let taken = word(std::ptr::NonNull::slice_from_raw_parts(ui.region("orders").unwrap().cast(), 128));
+    taken.store(9, Ordering::SeqCst);
+    assert_eq!(word(owner.region(4096, 128).unwrap()).load(Ordering::SeqCst), 9);
+    assert!(owner.secret_files() <= 1);
+    std::thread::scope(|scope| {
+        let sleeper = scope.spawn(|| taut_sys::futex::wait(ours, 7, None, true));
+        eventually("the owner's wake finds the client", || {
+            taut_sys::futex::wake(owners, 1, true) == Ok(1) || sleeper.is_finished()
+        });
+        assert_eq!(sleeper.join().unwrap(), Ok(taut_sys::futex::Waited::Woken));
+    });
+    owner.end().unwrap();
 }

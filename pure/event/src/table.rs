@@ -353,6 +353,15 @@ macro_rules! with_all_events {
                 /// For how long of that time the server is not charged.
                 others: Duration = value,
             }
+            /// A job sent more values than the manifest allows. The sending end refused them.
+            TooMany = 43 {
+                /// The channel.
+                channel: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// How many values.
+                values: u64 = value,
+            }
         }
     };
 }

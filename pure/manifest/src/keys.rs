@@ -580,6 +580,12 @@ static CHANNEL: Table = Table {
             "What happens to a value that does not fit.",
         ),
         key(
+            "reception",
+            Type::Words(RECEPTIONS),
+            Need::Default("poll"),
+            "How readers that are not real-time learn of a value; of a queue from a real-time task.",
+        ),
+        key(
             "flow",
             Type::Words(FLOWS),
             Need::Default("newest"),
@@ -613,7 +619,7 @@ const COUNT: Type = Type::Integer { min: 1, max: taut_model::CAPACITY_MAX as i64
 
 static KINDS: &[Word] = &[
     word("state", "The latest value."),
-    word("queue", "Every value, in order, one writer to one reader."),
+    word("queue", "Every value, in order, to one reader; to several if none of them is real-time."),
     later("message", "A mailbox, ordered by priority."),
     later("broadcast", "One to many events."),
     later("bulk", "Large values whose ownership moves, without a copy."),
@@ -621,8 +627,13 @@ static KINDS: &[Word] = &[
 
 static OVERFLOWS: &[Word] = &[
     word("reject", "The new value is refused and given back."),
-    word("drop-oldest", "The oldest value is dropped; not in this version."),
-    word("clear", "All waiting values are dropped; not in this version."),
+    word("drop-oldest", "The oldest value is dropped; where no reader is real-time."),
+    word("clear", "All waiting values are dropped; where no reader is real-time."),
+];
+
+static RECEPTIONS: &[Word] = &[
+    word("poll", "A reader looks from time to time. A send makes no system call."),
+    word("wait", "A reader may sleep until a value comes. The plan charges each send a wake of each reader."),
 ];
 
 static FLOWS: &[Word] = &[
@@ -635,11 +646,7 @@ static FLOWS: &[Word] = &[
 
 static MECHANISMS: &[Word] = &mechanisms();
 
-const LATER_MECHANISMS: [Word; 3] = [
-    later("qrtwo", "QrtWo: a queue that drops the oldest."),
-    later("qrtwc", "QrtWc: a queue that is cleared."),
-    later("fmlp", "A lock with queues."),
-];
+const LATER_MECHANISMS: [Word; 1] = [later("fmlp", "A lock with queues.")];
 
 /// `auto`, all mechanisms in the order in which their type has them, and those of later versions.
 const fn mechanisms() -> [Word; 1 + Mechanism::ALL.len() + LATER_MECHANISMS.len()] {

@@ -9,8 +9,8 @@ use taut_model::{
     Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft, ClientDraft,
     ClientKind, Cost, Draft, Evidence, Executor, Flow, LockingProtocol, Mechanism, OnMissingPrivilege,
     OverflowPolicy, OverheadSources, Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft,
-    Scalar, SchedulingPolicy, SectionDraft, SegmentDraft, ServerDraft, ServerPolicy, ServiceDraft, Shared,
-    Size, Stated, TaskDraft,
+    Reception, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft, ServerDraft, ServerPolicy, ServiceDraft,
+    Shared, Size, Stated, TaskDraft,
 };
 use taut_time::Duration;
 
@@ -264,6 +264,7 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
             Some("clear") => OverflowPolicy::Clear,
             _ => OverflowPolicy::Reject,
         },
+        reception: word("reception").and_then(Reception::from_word).unwrap_or_default(),
         flow: word("flow").and_then(Flow::from_word).unwrap_or_default(),
         delayed: parties("delayed"),
         mechanism: word("mechanism").and_then(Mechanism::from_word),

@@ -249,6 +249,9 @@ static HIDES: &[(&[Name], Name)] = &[
     (&[("[tasks.recording]", "[tasks.recording]\nclass = \"soft\"")], ("[channels.audio]", "\"sdrtr\"")),
     (&[("[channels.audio]", "\"quue\"")], ("[channels.audio]", "\"sdrtr\"")),
     (&[("[channels.orders]", "# nobody")], ("[channels.orders]", "to = \"ui\"")),
+    // Whether a queue may drop values, when neither its writer nor its reader is known to be on the wrong side.
+    (&[("[channels.samples]", "from = \"sorce\""), ("[tasks.recording]", "[tasks.recording]\nclass = \"soft\"")], ("[channels.samples]", "\"clear\"")),
+    (&[("[tasks.source]", "\"best-efort\""), ("[tasks.recording]", "[tasks.recording]\nclass = \"soft\"")], ("[channels.samples]", "\"clear\"")),
     // Whether a client is used, when it may be the reader that cannot be read.
     (&[("[channels.settings]", "to = 7")], ("[[chains]]", "\"250ms\"\n[clients.spare]")),
 ];

@@ -81,7 +81,7 @@ wcet = { value = "1ms", source = "guess" }
 priority = 70
 
 [clients.ui]
-
+[clients.ui2]
 [channels.audio]
 kind = "queue"
 from = "recording"
@@ -97,8 +97,8 @@ capacity = 0
 
 [channels.levels]
 kind = "queue"
-from = "output"
-to = "ui"
+from = "ui"
+to = "ui2"
 payload = "Sampel"
 
 [channels.settings]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_policy::{ChannelKind, Flow, Mechanism, OverflowPolicy};
+use taut_policy::{ChannelKind, Flow, Mechanism, OverflowPolicy, Reception};
 
 use crate::PartyId;
 
@@ -22,6 +22,8 @@ pub struct Channel {
     pub capacity: Option<u32>,
     /// What happens to a value that does not fit.
     pub overflow: OverflowPolicy,
+    /// How readers that are not real-time learn of a value.
+    pub reception: Reception,
     /// Which of its writer's values a job reads.
     pub flow: Flow,
     /// By reader: whether it reads with a unit delay; only readers of a synchronous flow can.

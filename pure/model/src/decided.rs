@@ -110,6 +110,7 @@ impl Model {
             real_time_readers: count(&|reader| self.is_real_time(*reader)),
             client_readers: count(&|reader| matches!(reader, PartyId::Client(_))),
             synchronous: channel.flow == Flow::Synchronous,
+            overflow: channel.overflow,
         }
     }
 

@@ -8,7 +8,7 @@ use taut_time::Duration;
 
 use crate::{
     App, BestEffort, ChannelKind, ClientKind, Fault, Flow, Mechanism, Model, OverflowPolicy, Payload,
-    Platform, ServerPolicy, Shared, Size, Stated, rules,
+    Platform, Reception, ServerPolicy, Shared, Size, Stated, rules,
 };
 
 /// The input of [`Draft::build`], with names as references: everything from which a [`Model`] is made, before any rule
@@ -193,6 +193,7 @@ pub struct ChannelDraft {
     /// Any whole number that the manifest states; `None` for `"auto"`.
     pub capacity: Option<i64>,
     pub overflow: OverflowPolicy,
+    pub reception: Reception,
     pub flow: Flow,
     /// The names of readers with a unit delay.
     pub delayed: Vec<String>,

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft, ClientDraft,
     ClientKind, Code, Cost, Draft, Evidence, OnMissingPrivilege, OverflowPolicy, OverheadSources, Overheads,
-    Payload, PayloadField, Platform, RealTimeDraft, Scalar, SchedulingPolicy, ServiceDraft, Size, Stated,
-    TaskDraft, codes,
+    Payload, PayloadField, Platform, RealTimeDraft, Reception, Scalar, SchedulingPolicy, ServiceDraft, Size,
+    Stated, TaskDraft, codes,
 };
 use taut_time::Duration;
 
@@ -84,6 +84,7 @@ fn queue(name: &str, from: &str, to: &str) -> ChannelDraft {
         payload: "Sample".into(),
         capacity: None,
         overflow: OverflowPolicy::Reject,
+        reception: Reception::default(),
         flow: taut_model::Flow::Newest,
         delayed: Vec::new(),
         mechanism: None,
@@ -296,4 +297,47 @@ fn a_receiver_takes_one_value() {
     // `takes-per-release` of a receiver does not make up for the rate.
     draft.channels[0].sends_per_release = 2;
     assert_eq!(check(draft), [codes::RECEIVER_TAKES, codes::RATE_OVERFLOW]);
+}
+
+/// Only readers that are not real-time lose values or wait, and only a real-time writer drops or wakes.
+#[test]
+fn queues_that_leave_the_real_time_side() {
+    let best = |name: &str| TaskDraft {
+        name: name.into(),
+        service: None,
+        class: ClassDraft::BestEffort(BestEffort::default()),
+    };
+    let ms = Duration::from_ms;
+    let draft = |from: &str, to: &[&str], overflow, reception| {
+        let mut draft = empty();
+        draft.tasks = vec![task("control", ms(1)), task("output", ms(1)), best("logger"), best("source")];
+        draft.clients =
+            vec![ClientDraft { name: "ui".into(), kind: ClientKind::Process, min_gap: Some(ms(7)) }];
+        let to = to.iter().map(|name| (*name).to_owned()).collect();
+        draft.channels = vec![ChannelDraft { to, overflow, reception, ..queue("values", from, "") }];
+        let unused = [codes::UNUSED];
+        check(draft).into_iter().filter(|code| !unused.contains(code)).collect::<Vec<_>>()
+    };
+    use OverflowPolicy::{Clear, DropOldest, Reject};
+    use Reception::{Poll, Wait};
+    for overflow in [DropOldest, Clear] {
+        for reception in [Poll, Wait] {
+            assert_eq!(draft("control", &["logger"], overflow, reception), []);
+            assert_eq!(draft("control", &["ui"], overflow, reception), []);
+            assert_eq!(draft("control", &["logger", "ui", "source"], overflow, reception), []);
+        }
+        assert_eq!(draft("control", &["output"], overflow, Poll), [codes::BAD_OVERFLOW]);
+        assert_eq!(draft("source", &["output"], overflow, Poll), [codes::BAD_OVERFLOW]);
+        assert_eq!(draft("ui", &["output"], overflow, Poll), [codes::BAD_OVERFLOW]);
+        let both = [codes::MANY_READERS, codes::BAD_OVERFLOW];
+        assert_eq!(draft("control", &["output", "logger"], overflow, Poll), both);
+    }
+    // The gap of a client bounds what it sends, and says nothing of how often it reads.
+    assert_eq!(draft("control", &["ui"], Reject, Wait), []);
+    assert_eq!(draft("control", &["logger"], Reject, Poll), []);
+    assert_eq!(draft("control", &["logger", "ui"], Reject, Poll), [codes::MANY_READERS]);
+    assert_eq!(draft("source", &["ui"], Reject, Poll), [codes::NO_MECHANISM]);
+    assert_eq!(draft("source", &["logger"], Reject, Poll), [codes::NO_MECHANISM]);
+    assert_eq!(draft("control", &["output"], Reject, Wait), [codes::BAD_RECEPTION]);
+    assert_eq!(draft("source", &["output"], Reject, Wait), [codes::BAD_RECEPTION]);
 }

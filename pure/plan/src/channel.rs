@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_policy::Way;
+use taut_policy::{ClientReads, Way};
 
 use crate::ChannelPlan;
 
 impl ChannelPlan {
+    /// The client that reads the channel and stores in its object how far it has read; none if no reader does, or if
+    /// that reader is a task.
+    pub fn storing_client(&self) -> Option<&str> {
+        let stores = self.mechanism.clients_read() == ClientReads::Storing;
+        self.readers.iter().find(|reader| reader.client && stores).map(|reader| reader.name.as_str())
+    }
+
     /// How many readers have an entry of their own in the object.
     pub fn claims(&self) -> u32 {
         if self.mechanism.preserves_flow() {

@@ -147,6 +147,11 @@ pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
         let _ = writeln!(text, "not {}{bytes}: {why}", other.mechanism.paper_name());
     }
     let _ = writeln!(text, "holds {}", holds(channel));
+    let waiting = channel.readers.iter().filter(|reader| reader.event_count.is_some());
+    let waiting: Vec<&str> = waiting.map(|reader| reader.name.as_str()).collect();
+    if !waiting.is_empty() {
+        let _ = writeln!(text, "each send wakes these readers if they sleep: {}", waiting.join(", "));
+    }
     if let Some(latency) = channel.latency {
         let _ = writeln!(text, "a value is received within {} of being sent", latency.rounded());
     }

@@ -16,7 +16,22 @@ pub const PAGE_BYTES: u64 = 4096;
 /// so that this client alone maps it, and one for the rest.
 pub type File<'a> = Option<(&'a str, bool)>;
 
-/// The file of a channel that a client writes.
-pub fn file_of(client: &str, is_read_by_clients: bool, triggers: bool) -> File<'_> {
-    Some((client, is_read_by_clients || triggers))
+/// The file of a channel in the segment. `writer` is the client that writes the channel; `storing` is the client that
+/// reads it and stores in its object how far it has read.
+pub fn file_of<'a>(
+    writer: Option<&'a str>,
+    storing: Option<&'a str>,
+    is_read_by_clients: bool,
+    triggers: bool,
+) -> File<'a> {
+    match (writer, storing) {
+        (Some(client), _) => Some((client, is_read_by_clients || triggers)),
+        (None, client) => client.map(|client| (client, false)),
+    }
+}
+
+/// The file of the event count on which a client waits. The application's wake must find it, so it is not in the file
+/// that the client alone maps.
+pub fn event_count_file(client: &str) -> File<'_> {
+    Some((client, true))
 }

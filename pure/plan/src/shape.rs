@@ -242,6 +242,14 @@ fn is_newest(flow: &Flow) -> bool {
     *flow == Flow::Newest
 }
 
+fn one() -> u32 {
+    1
+}
+
+fn is_one(count: &u32) -> bool {
+    *count == 1
+}
+
 fn is_zero(priority: &u8) -> bool {
     *priority == 0
 }
@@ -298,6 +306,9 @@ pub struct ChannelPlan {
     pub capacity_reason: Option<String>,
     /// What happens to a value that does not fit.
     pub overflow: OverflowPolicy,
+    /// The most values that a job of a real-time writer sends. The sending end refuses more.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub sends_per_release: u32,
     /// Which map holds it.
     pub place: MemoryMap,
     /// Where in that map.
@@ -367,6 +378,10 @@ pub struct ReaderPlan {
     /// How it gets a value of a state that the writer does not change meanwhile, if the mechanism has several ways.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<Way>,
+    /// Where the event count lies on which it waits for a value, if a send wakes it: in the process's map for a task,
+    /// in the segment for a client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_count: Option<Region>,
 }
 
 /// A chain.

@@ -16,7 +16,8 @@
 //! V3  counts    every position fits in 16 bits
 //! V4  channels  the mechanism serves the parties; entries and ways of readers, slots and bytes of the region are those
 //!               of the mechanism; a channel is in the segment if and only if a client is a party of it
-//! V5  triggers  a channel releases a reader if and only if the reader is a sporadic task with that trigger
+//! V5  triggers  a channel releases a reader if and only if the reader is a sporadic task with that trigger; a reader has
+//!               an event count of a line only if it is a reader of a real-time task's queue, and not real-time
 //! V6  tasks     the budget of a safe state is above zero and at most a second; cores exist, priorities are 1 to 98 (0
 //!               under EDF), times are longer than zero; what Linux does not do is asked of dispatched cores only
 //! V7  memory    the total is the sum of its parts
@@ -36,7 +37,7 @@ use taut_policy::{
 };
 use taut_time::Duration;
 
-use crate::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, file_of};
+use crate::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, event_count_file, file_of};
 use crate::{Arrival, ChannelPlan, ClassPlan, CorePlan, MemoryMap, Plan, ReaderPlan, Region, TaskPlan};
 
 /// A plan that keeps rules V1 to V8.
@@ -203,6 +204,12 @@ fn regions(plan: &Plan) -> Result<(), Invalid> {
             MemoryMap::Segment => &mut segment,
         };
         map.push((channel.region, "channel", &channel.name));
+        for reader in &channel.readers {
+            if let Some(region) = reader.event_count {
+                let map = if reader.client { &mut segment } else { &mut process };
+                map.push((region, "an event count of channel", &channel.name));
+            }
+        }
     }
     apart(&mut process, (0, LINE_BYTES), plan.memory.process.as_bytes())?;
     let header = if segment.is_empty() { 0 } else { SEGMENT_HEADER_BYTES };
@@ -217,13 +224,16 @@ fn files(plan: &Plan) -> Result<(), Invalid> {
     for channel in plan.channels.iter().filter(|channel| channel.place == MemoryMap::Segment) {
         let is_read_by_clients = channel.readers.iter().any(|reader| reader.client);
         let triggers = channel.readers.iter().any(|reader| reader.triggered);
-        let writer = &channel.writer;
-        let file = writer.client.then(|| file_of(&writer.name, is_read_by_clients, triggers)).flatten();
-        let Region { offset, size } = channel.region;
+        let writer = channel.writer.client.then_some(channel.writer.name.as_str());
+        let file = file_of(writer, channel.storing_client(), is_read_by_clients, triggers);
+        let waits = channel.readers.iter().filter(|reader| reader.client);
+        let waits = waits.filter_map(|reader| Some((event_count_file(&reader.name), reader.event_count?)));
         files.entry(None).or_insert((0, SEGMENT_HEADER_BYTES, "the header"));
-        let (start, end, _) = files.entry(file).or_insert((offset, offset, &channel.name));
-        // No sum overflows: `apart` has checked it.
-        (*start, *end) = ((*start).min(offset), (*end).max(offset + size));
+        for (file, Region { offset, size }) in std::iter::once((file, channel.region)).chain(waits) {
+            let (start, end, _) = files.entry(file).or_insert((offset, offset, &channel.name));
+            // No sum overflows: `apart` has checked it.
+            (*start, *end) = ((*start).min(offset), (*end).max(offset + size));
+        }
     }
     let mut files: Vec<_> = files.into_values().collect();
     files.sort_unstable();
@@ -394,6 +404,7 @@ fn parties_of(known: &Known<'_>, channel: &ChannelPlan) -> Result<PartyCounts, I
         real_time_readers: readers().filter(|(party, client)| known.is_real_time(party, *client)).count(),
         client_readers: readers().filter(|(_, client)| *client).count(),
         synchronous: channel.flow == Flow::Synchronous,
+        overflow: channel.overflow,
     })
 }
 
@@ -420,6 +431,15 @@ fn reader_of(
         !reader.delayed || parties.synchronous,
         "`{reads}` reads channel `{name}` with a unit delay, but the channel is not a synchronous flow"
     );
+    if let Some(region) = reader.event_count {
+        let waits =
+            channel.kind == ChannelKind::Queue && parties.real_time_writer && parties.real_time_readers == 0;
+        require!(waits, "`{reads}` cannot wait for channel `{name}` by an event count");
+        require!(
+            region.size == LINE_BYTES,
+            "the event count of `{reads}` for channel `{name}` is not a line"
+        );
+    }
     if reader.triggered {
         let by = known.tasks.get(reads.as_str()).map(|task| &task.class);
         let waits = matches!(by, Some(ClassPlan::RealTime {

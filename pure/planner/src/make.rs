@@ -299,6 +299,7 @@ fn channel_plans(
             delayed: channel.delayed.get(at).copied().unwrap_or(false),
             triggered: matches!(party, PartyId::Task(task) if model.trigger(*task) == Some(id)),
             way: realisation.ways.get(at).copied(),
+            event_count: map.event_counts[id.index()][at],
         };
         ChannelPlan {
             name: channel.name.clone(),
@@ -319,6 +320,7 @@ fn channel_plans(
             capacity: realisation.capacity,
             capacity_reason: realisation.capacity_reason.clone(),
             overflow: channel.overflow,
+            sends_per_release: channel.sends_per_release,
             place,
             region,
             latency: realisation.latency,

@@ -6,8 +6,10 @@
 use std::collections::BTreeMap;
 
 use taut_analysis::{Overflow, memory};
-use taut_model::{Channel, ChannelId, Class, Fault, Flow, Model, PartyId, Size, codes};
-use taut_plan::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, file_of};
+use taut_model::{
+    Channel, ChannelId, Class, ClientReads, Fault, Flow, LINE_BYTES, Model, PartyId, Reception, Size, codes,
+};
+use taut_plan::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, event_count_file, file_of};
 use taut_plan::{MemoryMap, MemoryPlan, Region, ScopePlan};
 
 use crate::channels::flow::Realisation;
@@ -23,8 +25,18 @@ pub(crate) struct Map {
     pub(crate) tasks: Vec<Option<(ScopePlan, ScopePlan)>>,
     /// By channel.
     pub(crate) channels: Vec<(MemoryMap, Region)>,
+    /// By channel and reader: the event count on which the reader waits.
+    pub(crate) event_counts: Vec<Vec<Option<Region>>>,
     pub(crate) process: u64,
     pub(crate) segment: u64,
+}
+
+/// What lies in a file of the segment.
+enum Item {
+    /// A channel's object.
+    Object(usize),
+    /// The event count of a channel's reader.
+    EventCount(usize, usize),
 }
 
 /// Hands out regions from the start of a map.
@@ -46,7 +58,7 @@ impl Cursor {
 /// Lays out services, tasks and channels, each in the manifest's order; in the segment file by file.
 pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Overflow> {
     let mut process = Cursor(0);
-    let mut files: BTreeMap<File<'_>, Vec<usize>> = BTreeMap::new();
+    let mut files: BTreeMap<File<'_>, Vec<Item>> = BTreeMap::new();
     let mut map = Map::default();
     for service in model.services() {
         let scope = process.take(service.persistent.as_bytes())?;
@@ -73,31 +85,54 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
         let slots = realisation.buffers.unwrap_or(realisation.capacity);
         let claims = realisation.claims(channel);
         let size = memory::channel(payload, realisation.mechanism, slots, claims, triggers)?;
-        let is_read_by_clients = channel.readers.iter().any(|party| matches!(party, PartyId::Client(_)));
-        let file = match channel.writer {
-            PartyId::Client(client) => {
-                file_of(&model.clients()[client.index()].name, is_read_by_clients, triggers)
-            }
-            PartyId::Task(_) if is_read_by_clients => None,
-            PartyId::Task(_) => {
-                map.channels.push((MemoryMap::Process, process.take(size)?));
-                continue;
-            }
+        let client = |party: &PartyId| match party {
+            PartyId::Client(client) => Some(model.client(*client).name.as_str()),
+            PartyId::Task(_) => None,
         };
-        files.entry(file).or_default().push(map.channels.len());
-        map.channels.push((MemoryMap::Segment, Region { offset: 0, size }));
+        let reading = channel.readers.iter().find_map(client);
+        let writing = client(&channel.writer);
+        let at = map.channels.len();
+        if reading.is_some() || writing.is_some() {
+            let storing = reading.filter(|_| realisation.mechanism.clients_read() == ClientReads::Storing);
+            let file = file_of(writing, storing, reading.is_some(), triggers);
+            files.entry(file).or_default().push(Item::Object(at));
+            map.channels.push((MemoryMap::Segment, Region { offset: 0, size }));
+        } else {
+            map.channels.push((MemoryMap::Process, process.take(size)?));
+        }
+        let mut event_counts = vec![None; channel.readers.len()];
+        if channel.reception == Reception::Wait {
+            for (reader, party) in channel.readers.iter().enumerate() {
+                event_counts[reader] = Some(match client(party) {
+                    None => process.take(LINE_BYTES)?,
+                    Some(client) => {
+                        let file = files.entry(event_count_file(client)).or_default();
+                        file.push(Item::EventCount(at, reader));
+                        Region { offset: 0, size: LINE_BYTES }
+                    }
+                });
+            }
+        }
+        map.event_counts.push(event_counts);
     }
     map.process = process.0;
     if !files.is_empty() {
         let mut segment = Cursor(SEGMENT_HEADER_BYTES);
         // The file that no client writes sorts first, and has the header.
-        for (file, channels) in files {
+        for (file, items) in files {
             if file.is_some() {
                 segment.next_page()?;
             }
-            for channel in channels {
-                let (_, region) = &mut map.channels[channel];
-                *region = segment.take(region.size)?;
+            for item in items {
+                match item {
+                    Item::Object(channel) => {
+                        let (_, region) = &mut map.channels[channel];
+                        *region = segment.take(region.size)?;
+                    }
+                    Item::EventCount(channel, reader) => {
+                        map.event_counts[channel][reader] = Some(segment.take(LINE_BYTES)?);
+                    }
+                }
             }
         }
         segment.next_page()?;
@@ -183,6 +218,7 @@ impl Map {
             services: model.services().iter().map(|_| (nowhere, Size::ZERO)).collect(),
             tasks: model.tasks().iter().map(|_| Some((nowhere, nowhere))).collect(),
             channels: model.channels().iter().map(|_| (MemoryMap::Process, nowhere)).collect(),
+            event_counts: model.channels().iter().map(|channel| vec![None; channel.readers.len()]).collect(),
             process: 0,
             segment: 0,
         }
@@ -221,9 +257,13 @@ mod tests {
 
     #[test]
     fn a_client_has_a_file_for_itself_alone() {
-        assert_eq!(file_of("ui", false, false), Some(("ui", false)));
+        assert_eq!(file_of(Some("ui"), None, false, false), Some(("ui", false)));
         for (is_read_by_clients, triggers) in [(true, false), (false, true), (true, true)] {
-            assert_eq!(file_of("ui", is_read_by_clients, triggers), Some(("ui", true)));
+            assert_eq!(file_of(Some("ui"), None, is_read_by_clients, triggers), Some(("ui", true)));
         }
+        // What it takes from the application, it alone maps, too; the line on which it waits is in the other file.
+        assert_eq!(file_of(None, Some("ui"), true, false), Some(("ui", false)));
+        assert_eq!(event_count_file("ui"), Some(("ui", true)));
+        assert_eq!(file_of(None, None, true, false), None);
     }
 }

@@ -9,7 +9,7 @@
 pub enum ChannelKind {
     /// The latest value.
     State,
-    /// Every value, in order, one writer to one reader.
+    /// Every value, in order. Only readers that are not real-time may be several, or lose values.
     Queue,
 }
 
@@ -52,6 +52,31 @@ pub enum OverflowPolicy {
     DropOldest,
     /// All waiting values are dropped.
     Clear,
+}
+
+/// How a reader that is not real-time learns that its queue holds a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reception {
+    /// It looks from time to time. A send makes no system call.
+    #[default]
+    Poll,
+    /// It may sleep until a value comes. A send wakes the readers that sleep.
+    Wait,
+}
+
+impl Reception {
+    /// Its word in a manifest.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Poll => "poll",
+            Self::Wait => "wait",
+        }
+    }
+
+    /// The reception with this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Poll, Self::Wait].into_iter().find(|reception| reception.word() == word)
+    }
 }
 
 /// Bytes that the runtime puts in front of every value: the time of sending and the sequence number, 8 each.

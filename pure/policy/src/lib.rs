@@ -87,13 +87,13 @@ pub use arrival::{Arrival, ArrivalPattern};
 pub use attribute::Attribute;
 pub use background::Background;
 pub use budget::{Budget, Overrun, Remedy, Trouble};
-pub use channel::{ChannelKind, Flow, LINE_BYTES, OverflowPolicy, STAMP_BYTES};
+pub use channel::{ChannelKind, Flow, LINE_BYTES, OverflowPolicy, Reception, STAMP_BYTES};
 pub use dfp::Dfp;
 pub use edf::Edf;
 pub use fifo::Waiter;
 pub use fixed_priority::FixedPriority;
 pub use fmlp::FmlpLong;
-pub use mechanism::{Mechanism, MechanismForm, PartyCounts, Way};
+pub use mechanism::{ClientReads, Mechanism, MechanismForm, PartyCounts, Way, spare_slots};
 pub use mpcp::Mpcp;
 pub use msrp::Msrp;
 pub use protocol::{

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use crate::{ChannelKind, LINE_BYTES, LockingProtocol};
+use crate::{ChannelKind, LINE_BYTES, LockingProtocol, OverflowPolicy};
 
 /// What the planner, the runtime and people must know of a mechanism: a row of the table below.
 struct Facts {
@@ -16,8 +16,8 @@ struct Facts {
     claims_max: usize,
     /// Whether the writer makes a copy for each reader that it meets.
     answers: bool,
-    /// Whether a reader stores nothing in the object, so that clients may read it.
-    clients_read: bool,
+    /// Whether clients may read it, and what they need for that.
+    clients_read: ClientReads,
     /// Its place in [`Mechanism::ALL`]: the lowest rank comes first, and of one rank the upper row.
     rank: u8,
     /// The line on it in the manual of the manifest.
@@ -66,7 +66,7 @@ mechanisms! {
         ways: &[],
         claims_max: 1,
         answers: false,
-        clients_read: false,
+        clients_read: ClientReads::Never,
         rank: 0,
         manual: "SDrtR: the state of a writer that is not real-time, one real-time reader.",
         parties: "is for the state of a writer that is not real-time and one real-time reader",
@@ -79,13 +79,13 @@ mechanisms! {
         ways: &[],
         claims_max: 0,
         answers: false,
-        clients_read: true,
+        clients_read: ClientReads::StoringNothing,
         rank: 3,
         manual: "SDrtW: the state of a real-time writer, in one buffer; readers that are not real-time may retry \
                  for long.",
         parties: "is for the state of a real-time writer and readers that are not real-time",
     }
-    /// Queue that refuses when full; one writer, one real-time reader.
+    /// Queue that refuses when full; one writer, one reader, of which one or both are real-time.
     Qrtr {
         word: "qrtr",
         paper: "QrtR",
@@ -93,10 +93,38 @@ mechanisms! {
         ways: &[],
         claims_max: 1,
         answers: false,
-        clients_read: false,
+        clients_read: ClientReads::Storing,
         rank: 0,
-        manual: "QrtR: a queue that refuses when full, one real-time reader.",
-        parties: "is for a queue to one real-time reader",
+        manual: "QrtR: a queue that refuses when full, one reader.",
+        parties: "is for a queue with one reader that rejects when it is full; writer or reader are real-time",
+    }
+    /// Queue that discards its oldest value when full; a real-time writer, readers that are not real-time.
+    Qrtwo {
+        word: "qrtwo",
+        paper: "QrtWo",
+        form: MechanismForm::Queue,
+        ways: &[],
+        claims_max: 0,
+        answers: false,
+        clients_read: ClientReads::StoringNothing,
+        rank: 0,
+        manual: "QrtWo: a queue of a real-time writer that discards its oldest value when full.",
+        parties: "is for a queue of a real-time writer that drops the oldest value when it is full, and readers that are \
+             not real-time",
+    }
+    /// Queue that discards all its values when full; a real-time writer, readers that are not real-time.
+    Qrtwc {
+        word: "qrtwc",
+        paper: "QrtWc",
+        form: MechanismForm::Queue,
+        ways: &[],
+        claims_max: 0,
+        answers: false,
+        clients_read: ClientReads::StoringNothing,
+        rank: 0,
+        manual: "QrtWc: a queue of a real-time writer that discards all waiting values when full.",
+        parties: "is for a queue of a real-time writer that drops all waiting values when it is full, and readers that \
+             are not real-time",
     }
     /// Latest value; readers claim a buffer each.
     Chen {
@@ -106,7 +134,7 @@ mechanisms! {
         ways: &[Way::Claims],
         claims_max: 250,
         answers: false,
-        clients_read: false,
+        clients_read: ClientReads::Never,
         rank: 2,
         manual: "Chen: a state with a real-time reader; readers, all tasks, claim a buffer each.",
         parties: "is for a state with a real-time reader and at most 250 readers, all of them tasks: a reader stores a \
@@ -120,7 +148,7 @@ mechanisms! {
         ways: &[Way::Claims],
         claims_max: 63,
         answers: false,
-        clients_read: false,
+        clients_read: ClientReads::Never,
         rank: 2,
         manual: "Double Buffer: as Chen; two buffers for each, no exchanges by readers.",
         parties: "is for a state with a real-time reader and at most 63 readers, all of them tasks: a reader stores a \
@@ -134,7 +162,7 @@ mechanisms! {
         ways: &[Way::Claims],
         claims_max: 58,
         answers: false,
-        clients_read: false,
+        clients_read: ClientReads::Never,
         rank: 1,
         manual: "Presence: as Chen; readers are counted into the newest buffer, no fences.",
         parties: "is for a state with a real-time reader and at most 58 readers, all of them tasks: a reader stores a \
@@ -148,7 +176,7 @@ mechanisms! {
         ways: &[Way::Claims],
         claims_max: 250,
         answers: true,
-        clients_read: false,
+        clients_read: ClientReads::Never,
         rank: 2,
         manual: "Peterson: as Chen; the writer copies for each reader that is reading.",
         parties: "is for a state with a real-time reader and at most 250 readers, all of them tasks: a reader stores a \
@@ -162,7 +190,7 @@ mechanisms! {
         ways: &[Way::Claims, Way::LooksOn],
         claims_max: 250,
         answers: false,
-        clients_read: true,
+        clients_read: ClientReads::StoringNothing,
         rank: 2,
         manual: "Hybrid: a state with a real-time reader, or a real-time writer; clients may read without a claim.",
         parties: "is for a state with 1 to 250 real-time readers, or for the state of a real-time writer with other readers",
@@ -175,7 +203,7 @@ mechanisms! {
         ways: &[Way::Claims, Way::ByTime, Way::LooksOn],
         claims_max: 250,
         answers: false,
-        clients_read: true,
+        clients_read: ClientReads::StoringNothing,
         rank: 2,
         manual: "Improved Chen: a real-time writer; some readers claim, others are fast enough.",
         parties: "is for the state of a real-time writer with a real-time reader: it relies on the least time between two \
@@ -189,7 +217,7 @@ mechanisms! {
         ways: &[Way::ByTime, Way::LooksOn],
         claims_max: 0,
         answers: false,
-        clients_read: true,
+        clients_read: ClientReads::StoringNothing,
         rank: 2,
         manual: "NBW: a real-time writer; all real-time readers are fast enough.",
         parties: "is for the state of a real-time writer with a real-time reader: it relies on the least time between two \
@@ -203,7 +231,7 @@ mechanisms! {
         ways: &[],
         claims_max: 0,
         answers: false,
-        clients_read: false,
+        clients_read: ClientReads::Never,
         rank: 3,
         manual: "SRP: a state of tasks of one core, one copy under a ceiling.",
         parties: "is a lock, for a state of real-time tasks only: a real-time task never waits for another party",
@@ -216,7 +244,7 @@ mechanisms! {
         ways: &[],
         claims_max: 0,
         answers: false,
-        clients_read: false,
+        clients_read: ClientReads::Never,
         rank: 3,
         manual: "MSRP: a state of tasks of several cores, one copy; a waiting job spins.",
         parties: "is a lock, for a state of real-time tasks only: a real-time task never waits for another party",
@@ -229,7 +257,7 @@ mechanisms! {
         ways: &[Way::Claims],
         claims_max: 0,
         answers: false,
-        clients_read: false,
+        clients_read: ClientReads::Never,
         rank: 3,
         manual: "MPCP: a state of tasks of several cores, one copy; a waiting job is suspended.",
         parties: "is a lock, for a state of real-time tasks only: a real-time task never waits for another party",
@@ -242,7 +270,7 @@ mechanisms! {
         ways: &[],
         claims_max: 62,
         answers: false,
-        clients_read: false,
+        clients_read: ClientReads::Never,
         rank: 3,
         manual: "DBP: a synchronous flow; the object records which buffer each reader reads.",
         parties: "is for a synchronous flow: write `flow = \"synchronous\"`",
@@ -255,7 +283,7 @@ mechanisms! {
         ways: &[],
         claims_max: 62,
         answers: false,
-        clients_read: false,
+        clients_read: ClientReads::Never,
         rank: 3,
         manual: "TCCP: a synchronous flow; buffers in turn, as many as the periods and bounds require.",
         parties: "is for a synchronous flow: write `flow = \"synchronous\"`",
@@ -300,6 +328,18 @@ pub enum MechanismForm {
     Flow,
 }
 
+/// Whether a client, which is another process, may read a mechanism's object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientReads {
+    /// A client may not: its readers store words in the object, which others read.
+    Never,
+    /// A client may if it is the only reader, and the object lies in a file that it may write: it stores how far it has
+    /// read.
+    Storing,
+    /// Any number of clients may: they store nothing in the object.
+    StoringNothing,
+}
+
 /// How a reader gets a value that the writer does not change during the read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
@@ -333,6 +373,8 @@ pub struct PartyCounts {
     pub client_readers: usize,
     /// Whether the readers read what the synchronous model reads: [`Flow::Synchronous`](crate::Flow::Synchronous).
     pub synchronous: bool,
+    /// What happens to a value that does not fit.
+    pub overflow: OverflowPolicy,
 }
 
 impl Mechanism {
@@ -373,22 +415,50 @@ impl Mechanism {
 
     /// Whether it serves a channel of `kind` between these parties. Does not check conditions on timing.
     ///
-    /// A client maps the object read-only, so it reads only mechanisms whose readers store nothing. Hybrid also serves any number of readers that store nothing, even if
-    /// there are no others. Improved Chen and NBW rely on a bound on the rate of writes, which only a real-time writer
-    /// guarantees. All parties of a lock are real-time, so that none waits for a party that is not.
+    /// [`Mechanism::clients_read`] says which clients may read. Hybrid also serves any number of readers that store
+    /// nothing, even if there are no others. Improved Chen and NBW rely on a bound on the rate of writes, which only a
+    /// real-time writer guarantees. All parties of a lock are real-time, so that none waits for a party that is not. A
+    /// queue has one real-time party at least, and drops waiting values only of readers that are not real-time.
     pub fn serves(self, kind: ChannelKind, parties: &PartyCounts) -> bool {
-        let &PartyCounts { real_time_writer, readers, real_time_readers, client_readers, synchronous } =
-            parties;
+        let &PartyCounts {
+            real_time_writer,
+            readers,
+            real_time_readers,
+            client_readers,
+            synchronous,
+            overflow,
+        } = parties;
+        let clients_fit = match self.clients_read() {
+            ClientReads::Never => client_readers == 0,
+            ClientReads::Storing => client_readers == 0 || readers == 1,
+            ClientReads::StoringNothing => true,
+        };
         if (kind == ChannelKind::Queue) != (self.form() == MechanismForm::Queue)
             || synchronous != self.preserves_flow()
-            || client_readers > 0 && !self.clients_read()
+            || !clients_fit
         {
             return false;
         }
         match self {
             Self::Sdrtr => !real_time_writer && readers == 1 && real_time_readers == 1,
             Self::Sdrtw => real_time_writer && readers >= 1 && real_time_readers == 0,
-            Self::Qrtr => readers == 1 && real_time_readers == 1,
+            Self::Qrtr => {
+                overflow == OverflowPolicy::Reject
+                    && readers == 1
+                    && (real_time_writer || real_time_readers == 1)
+            }
+            Self::Qrtwo => {
+                overflow == OverflowPolicy::DropOldest
+                    && real_time_writer
+                    && readers >= 1
+                    && real_time_readers == 0
+            }
+            Self::Qrtwc => {
+                overflow == OverflowPolicy::Clear
+                    && real_time_writer
+                    && readers >= 1
+                    && real_time_readers == 0
+            }
             Self::Chen | Self::DoubleBuffer | Self::Presence | Self::Peterson => {
                 real_time_readers >= 1 && readers <= self.claims_max()
             }
@@ -436,9 +506,9 @@ impl Mechanism {
         self.facts().claims_max
     }
 
-    /// Whether clients may read it: its readers, or those of Hybrid and Improved Chen that have no place of their own,
-    /// store nothing in the object.
-    pub const fn clients_read(self) -> bool {
+    /// Whether clients may read it, and what they need for that. Of Hybrid, Improved Chen and NBW: readers that have no
+    /// place of their own.
+    pub const fn clients_read(self) -> ClientReads {
         self.facts().clients_read
     }
 
@@ -470,7 +540,8 @@ impl Mechanism {
     /// SDrtW have a fixed number); `claims` is the number of readers with a place of their own.
     ///
     /// A line has [`LINE_BYTES`]. SDrtR: a line and two slots. SDrtW: a counter and one slot. QrtR: two lines and the
-    /// slots, which are packed if they have less than 64 bytes, and otherwise on cache lines of their own. The others:
+    /// slots, which are packed if they have less than 64 bytes, and otherwise on cache lines of their own; QrtWo and
+    /// QrtWc: the same with more slots, 2 for each value that fits in 64 bytes (at least 2) and [`spare_slots`]. The others:
     /// slots on cache lines of their own, in Hybrid and Improved Chen with a stamp each; one line of the writer
     /// (Double Buffer: 3 words per row and one more; Presence: 1 word per slot and one more) and one line per claiming
     /// reader (Presence: a word; Peterson: also its copy with a stamp). Under a lock there is one value; MSRP has a
@@ -485,8 +556,11 @@ impl Mechanism {
         match self {
             Self::Sdrtr => lines(word)?.checked_mul(2)?.checked_add(LINE_BYTES),
             Self::Sdrtw => lines(word.checked_add(8)?),
-            Self::Qrtr => {
-                let slot = if word < 64 { word } else { word.checked_next_multiple_of(64)? };
+            Self::Qrtr => lines(queue_slot(word)?.checked_mul(slots)?)?.checked_add(2 * LINE_BYTES),
+            Self::Qrtwo | Self::Qrtwc => {
+                let slot = queue_slot(word)?;
+                let batch = if slot == 0 || slot > 64 { 1 } else { 64 / slot };
+                let slots = slots.checked_add(2 * batch)?.checked_add(spare_slots(value).into())?;
                 lines(slot.checked_mul(slots)?)?.checked_add(2 * LINE_BYTES)
             }
             Self::Chen => spread(word)?.checked_add(own)?.checked_add(LINE_BYTES),
@@ -518,6 +592,22 @@ impl Mechanism {
     }
 }
 
+/// Bytes of a slot of a queue, for a value of this many bytes in whole words.
+fn queue_slot(word: u64) -> Option<u64> {
+    if word < 64 { Some(word) } else { word.checked_next_multiple_of(64) }
+}
+
+/// The spare slots of a QrtWo or QrtWc for values of `value` bytes, stamp included: the number that
+/// `taut_share::queue::qrtwo::spare` recommends, so that a writer hardly ever overtakes a reader.
+pub fn spare_slots(value: u32) -> u32 {
+    let slot = queue_slot(u64::from(value).next_multiple_of(8)).unwrap_or(u64::MAX);
+    match 8192u64.checked_div(slot) {
+        Some(slots @ 8..=256) => slots as u32,
+        Some(257..) => 256,
+        _ => 8,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -546,7 +636,7 @@ mod tests {
     /// Plans rely on the order: it decides among mechanisms that are equally small.
     #[test]
     fn each_is_once_in_the_order_of_preference() {
-        let words = "sdrtr qrtr presence chen double-buffer peterson hybrid improved-chen nbw sdrtw srp msrp mpcp dbp tccp";
+        let words = "sdrtr qrtr qrtwo qrtwc presence chen double-buffer peterson hybrid improved-chen nbw sdrtw srp msrp mpcp dbp tccp";
         assert_eq!(Mechanism::ALL.map(Mechanism::word).join(" "), words);
     }
 
@@ -557,6 +647,13 @@ mod tests {
         assert_eq!(Mechanism::Sdrtw.bytes(121, 1, 0), Some(256));
         assert_eq!(Mechanism::Qrtr.bytes(24, 4, 1), Some(256 + 128));
         assert_eq!(Mechanism::Qrtr.bytes(272, 4, 1), Some(256 + 4 * 320));
+        // 40 bytes: batches of 1, so 2 + 204 more slots; 272 bytes are in slots of 320: 2 + 25 more.
+        assert_eq!(Mechanism::Qrtwo.bytes(40, 4, 0), Some(256 + (40u64 * 210).next_multiple_of(128)));
+        assert_eq!(
+            Mechanism::Qrtwc.bytes(24, 4, 0),
+            Some(256 + (24u64 * (4 + 4 + 256)).next_multiple_of(128))
+        );
+        assert_eq!(Mechanism::Qrtwc.bytes(272, 4, 0), Some(256 + (31u64 * 320).next_multiple_of(128)));
         // The values in docs/which-one-do-i-need.md.
         assert_eq!(Mechanism::Hybrid.bytes(64, 2, 0), Some(384));
         assert_eq!(Mechanism::Hybrid.bytes(256, 10, 2), Some(3584));
@@ -610,6 +707,7 @@ mod tests {
                 real_time_readers,
                 client_readers,
                 synchronous: false,
+                overflow: OverflowPolicy::Reject,
             };
             let flow = PartyCounts { synchronous: true, ..parties };
             let preserving = [Mechanism::Dbp, Mechanism::Tccp].map(|mechanism| mechanism.serves(kind, &flow));
@@ -638,8 +736,47 @@ mod tests {
         );
         assert_eq!(of(ChannelKind::Queue, false, 1, 1, 0), [Mechanism::Qrtr]);
         assert_eq!(of(ChannelKind::Queue, true, 1, 1, 0), [Mechanism::Qrtr]);
-        assert_eq!(of(ChannelKind::Queue, true, 1, 0, 1), []);
+        assert_eq!(of(ChannelKind::Queue, true, 1, 0, 1), [Mechanism::Qrtr]);
+        assert_eq!(of(ChannelKind::Queue, true, 1, 0, 0), [Mechanism::Qrtr]);
+        assert_eq!(of(ChannelKind::Queue, true, 2, 0, 1), []);
+        assert_eq!(of(ChannelKind::Queue, false, 1, 0, 0), []);
         assert_eq!(of(ChannelKind::State, false, 1, 0, 1), []);
         assert_eq!(of(ChannelKind::State, true, 0, 0, 0), []);
+    }
+
+    /// A queue drops waiting values only of readers that are not real-time, to a real-time writer.
+    #[test]
+    fn queues_that_drop_leave_the_real_time_side() {
+        let policies = [OverflowPolicy::Reject, OverflowPolicy::DropOldest, OverflowPolicy::Clear];
+        let queues = [Mechanism::Qrtr, Mechanism::Qrtwo, Mechanism::Qrtwc];
+        for (overflow, queue) in policies.into_iter().zip(queues) {
+            for real_time_writer in [false, true] {
+                for readers in 0..4 {
+                    for real_time_readers in 0..=readers {
+                        for client_readers in 0..=readers - real_time_readers {
+                            let parties = PartyCounts {
+                                real_time_writer,
+                                readers,
+                                real_time_readers,
+                                client_readers,
+                                synchronous: false,
+                                overflow,
+                            };
+                            let fit =
+                                queues.into_iter().filter(|all| all.serves(ChannelKind::Queue, &parties));
+                            let leaves = real_time_writer && real_time_readers == 0 && readers > 0;
+                            let is_served = match queue {
+                                Mechanism::Qrtr => {
+                                    readers == 1 && (real_time_writer || real_time_readers == 1)
+                                }
+                                _ => leaves,
+                            };
+                            let expected: Vec<_> = is_served.then_some(queue).into_iter().collect();
+                            assert_eq!(fit.collect::<Vec<_>>(), expected, "{parties:?}");
+                        }
+                    }
+                }
+            }
+        }
     }
 }

@@ -53,14 +53,18 @@ impl Judge<'_> {
         let flow = ChannelFlow { channel, at, parties, readers };
         let mut figures = self.channel_figures(at);
         let mut breaches = Vec::new();
+        let too_many = self.seen.channels[at].too_many;
         if let Some(limit) = figures.bound_ns {
             self.latencies(&flow, limit, &mut figures, &mut breaches);
         }
         if flow.parties.iter().all(|party| self.planned(party).is_some()) {
             self.drops(&flow, &mut figures, &mut breaches);
-        } else if figures.dropped > 0 {
-            let (channel, values) = (channel.name.clone(), figures.dropped);
+        } else if figures.dropped > too_many {
+            let (channel, values) = (channel.name.clone(), figures.dropped - too_many);
             self.warnings.push(Warning::Dropped { channel, values });
+        }
+        if too_many > 0 {
+            self.warnings.push(Warning::TooMany { channel: channel.name.clone(), values: too_many });
         }
         figures.late_ours = breaches.len() as u64;
         self.machine += figures.late_machine;
@@ -81,7 +85,7 @@ impl Judge<'_> {
             capacity: channel.buffers.unwrap_or(channel.capacity),
             sent: seen.sent,
             received: seen.received.len() as u64,
-            dropped: seen.dropped.iter().map(|(_, values)| *values).fold(0, u64::saturating_add),
+            dropped: seen.dropped.iter().map(|(_, values)| *values).fold(seen.too_many, u64::saturating_add),
             latency: Values::of(seen.received.iter().map(|(_, latency)| *latency)).spread(),
             bound_ns: channel.latency.map(Duration::as_ns),
             late_machine: 0,

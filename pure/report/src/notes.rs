@@ -144,6 +144,10 @@ fn of_event(plan: &Plan, event: Event) -> Option<Content> {
         Event::Lost { task, records } => lost(Subject::Task(task.into()), "record", records),
         Event::CoreLost { core, records } => lost(Subject::Core(core.into()), "record", records),
         Event::Drop { channel, values, .. } => lost(Subject::Channel(channel.into()), "value", values),
+        Event::TooMany { channel, job, values } => {
+            let text = format!("job {job} sent more than the manifest allows");
+            (Subject::Channel(channel.into()), text, TROUBLE, ("values", values))
+        }
         Event::Counted { task, count, times } => counted(Subject::Task(task.into()), count, times),
         Event::CoreCounted { core, count, times } => counted(Subject::Core(core.into()), count, times),
         Event::Service { service, task, state } => follows(plan, service, task, state),

@@ -80,6 +80,8 @@ pub(crate) struct OfChannel {
     pub(crate) received: Vec<(u64, u64)>,
     /// The instants at which values were lost, and how many.
     pub(crate) dropped: Vec<(u64, u64)>,
+    /// Values that its end refused, because the job had sent as many as it may.
+    pub(crate) too_many: u64,
 }
 
 /// What is recorded of a core.
@@ -200,6 +202,9 @@ impl Observations {
                 self.value(end, |of| of.received.push((at, latency.as_ns())));
             }
             Event::Drop { channel, values, .. } => self.channel(channel, |of| of.dropped.push((at, values))),
+            Event::TooMany { channel, values, .. } => {
+                self.channel(channel, |of| add(&mut of.too_many, values))
+            }
             Event::ChainEnd { chain, age, .. } => {
                 self.chain(chain, |of| of.push((at, age.as_ns())));
             }

@@ -524,6 +524,13 @@ pub enum Warning {
         /// How many.
         values: u64,
     },
+    /// Jobs tried to send more values than the manifest allows. Their end refused them.
+    TooMany {
+        /// The channel.
+        channel: String,
+        /// How many.
+        values: u64,
+    },
     /// Records of a thread without deadlines were lost.
     Lost {
         /// The task.

@@ -387,6 +387,12 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
         Warning::Dropped { channel, values } => {
             format!("`{channel}` lost {}", plural(*values, "value", "values"))
         }
+        Warning::TooMany { channel, values } => {
+            let values = plural(*values, "value was", "values were");
+            format!(
+                "`{channel}`: {values} refused, because a job sent more than the manifest allows (`sends-per-release`)"
+            )
+        }
         Warning::Lost { task, records } => {
             format!("{} of `{task}` lost", plural(*records, "record", "records"))
         }

@@ -132,6 +132,7 @@ fn found(report: &Report) -> String {
         Warning::Conduct { task, what, count } => format!("{count} {what} of {task}"),
         Warning::CoreFaults { count, .. } => format!("{count} faults"),
         Warning::Dropped { channel, values } => format!("{values} lost in {channel}"),
+        Warning::TooMany { channel, values } => format!("{values} too many in {channel}"),
         Warning::Lost { task, records } => format!("{records} of {task} lost"),
         Warning::Since { .. } => "since".to_owned(),
         Warning::NotJudged { findings } => format!("{findings} not judged"),

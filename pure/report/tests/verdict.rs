@@ -615,6 +615,22 @@ fn a_drop_between_real_time_tasks_is_a_breach_and_elsewhere_a_warning() {
     assert_eq!(Report::new(&plan(), &run).verdict(), &RunVerdict::Broken(vec![breach]));
 }
 
+/// Values beyond `sends-per-release` are no loss of the queue, whoever its reader is.
+#[test]
+fn values_that_an_end_refused_are_a_warning() {
+    for (subject, channel) in [(0, "samples"), (1, "audio")] {
+        let mut run = run(Script::quiet());
+        let at = Instant::from_ns(recorded::BEGIN + 80 * MS);
+        run.records.push(Record { at, kind: Kind::TooMany, cpu: 0, subject, job: 7, value: 2 });
+        let report = Report::new(&plan(), &run);
+        assert_eq!(report.warnings(), [Warning::TooMany { channel: channel.to_owned(), values: 2 }]);
+        assert_eq!(report.verdict(), Report::new(&plan(), &self::run(Script::quiet())).verdict());
+        assert_eq!(report.channels()[usize::from(subject)].dropped, 2);
+        let text = report.text(100, false);
+        assert!(text.contains("2 values were refused"), "{text}");
+    }
+}
+
 #[test]
 fn records_of_another_plan_do_no_harm() {
     let run = run(Script::quiet());

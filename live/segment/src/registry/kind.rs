@@ -207,6 +207,7 @@ impl NamedObject {
             offset,
             size: bytes.max(1) as u64,
             triggered: false,
+            event_count: None,
         })
     }
 

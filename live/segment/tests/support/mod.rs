@@ -162,6 +162,7 @@ pub(crate) fn entry(channel: &str, role: Role, offset: u64) -> ChannelEntry {
         offset,
         size: 1024,
         triggered: false,
+        event_count: None,
     }
 }
 

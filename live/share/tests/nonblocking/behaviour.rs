@@ -4,7 +4,7 @@
 //! Each object in one thread: values, errors, layout, and the successor of an end that is gone.
 
 use taut_model::Mechanism;
-use taut_share::queue::qrtr;
+use taut_share::queue::{qrtr, qrtwc, qrtwo};
 use taut_share::state::{
     chen, double_buffer, hybrid, improved_chen, nbw_temporal, peterson, presence, sdrtr, sdrtw,
 };
@@ -24,6 +24,17 @@ fn sizes_are_the_models() {
             // The model's number does not fit in a size where addresses have 32 bits.
             let size = usize::try_from(of(Mechanism::Qrtr, capacity)).ok();
             assert_eq!(qrtr::bytes::<[u8; N]>(capacity), size, "QrtR of {capacity} × {N}");
+            let spare = qrtwo::spare::<[u8; N]>();
+            for (mechanism, bytes) in [
+                (Mechanism::Qrtwo, qrtwo::bytes::<[u8; N]>(capacity, spare)),
+                (Mechanism::Qrtwc, qrtwc::bytes::<[u8; N]>(capacity, spare)),
+            ] {
+                assert_eq!(
+                    bytes.map(|bytes| bytes as u64),
+                    Some(of(mechanism, capacity)),
+                    "{mechanism:?} of {N}"
+                );
+            }
         }
         let of = |mechanism: Mechanism, slots, claims| mechanism.bytes(n, slots, claims);
         let known = |bytes: usize| Some(bytes as u64);

@@ -9,7 +9,7 @@ use super::faults::Faults;
 use super::names::{Names, Want};
 use crate::{
     CAPACITY_MAX, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, Flow, KeyPath, Mechanism,
-    OverflowPolicy, PartyCounts, PartyId, codes,
+    OverflowPolicy, PartyCounts, PartyId, Reception, codes,
 };
 
 /// The resolved names of a channel.
@@ -29,12 +29,13 @@ pub(super) struct Link {
 pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) -> Vec<Link> {
     let mut links = Vec::with_capacity(draft.channels.len());
     for channel in &draft.channels {
-        let link = parties(channel, names, faults);
-        if link.sound {
+        let link = parties(draft, channel, names, faults);
+        capacity(channel, faults);
+        let drops = overflow(draft, channel, &link, faults) || channel.kind == ChannelKind::State;
+        reception(draft, channel, &link, faults);
+        if link.sound && drops {
             mechanism(draft, channel, &link, faults);
         }
-        capacity(channel, faults);
-        overflow(channel, faults);
         counts(channel, faults);
         links.push(link);
     }
@@ -57,7 +58,7 @@ fn distinct(names: &[String]) -> usize {
     names.iter().collect::<HashSet<_>>().len()
 }
 
-fn parties(channel: &ChannelDraft, names: &Names<'_>, faults: &mut Faults<'_>) -> Link {
+fn parties(draft: &Draft, channel: &ChannelDraft, names: &Names<'_>, faults: &mut Faults<'_>) -> Link {
     let mut link =
         Link { writer: None, writers: Vec::new(), readers: Vec::new(), payload: None, sound: true };
     for (index, party) in channel.from.iter().enumerate() {
@@ -70,7 +71,7 @@ fn parties(channel: &ChannelDraft, names: &Names<'_>, faults: &mut Faults<'_>) -
     }
     link.sound &= link.choose_writer(channel, faults);
     link.sound &= has_reader(channel, faults);
-    link.sound &= readers_fit(channel, faults);
+    link.sound &= readers_fit(draft, channel, &link, faults);
     link.payload = names.payload(&channel.payload);
     if link.payload.is_none() {
         names.dangling(Want::Payload, &channel.payload, at(channel, "payload"), faults);
@@ -177,17 +178,38 @@ fn has_reader(channel: &ChannelDraft, faults: &mut Faults<'_>) -> bool {
     !channel.to.is_empty()
 }
 
-/// Checks that a queue has one reader.
-fn readers_fit(channel: &ChannelDraft, faults: &mut Faults<'_>) -> bool {
-    let fit = channel.kind != ChannelKind::Queue || distinct(&channel.to) <= 1;
-    if !fit {
-        let message = format!("queue `{}` has {} readers", channel.name, distinct(&channel.to));
-        let fault = Fault::error(codes::MANY_READERS, message, at(channel, "to"), "one reader at most")
-            .note("a queue delivers each value once")
-            .help("give each reader a queue of its own");
-        faults.push_resting_on(fault, &[&path(channel, "kind")]);
+/// Whether a channel is a queue from a real-time task to readers of which none is real-time.
+fn leaves_real_time(draft: &Draft, channel: &ChannelDraft, link: &Link) -> bool {
+    channel.kind == ChannelKind::Queue
+        && link.writer.is_some_and(|writer| is_real_time(draft, writer))
+        && !link.readers.is_empty()
+        && !link.readers.iter().any(|reader| is_real_time(draft, *reader))
+}
+
+/// Checks that a queue has one reader, or several that may lose values.
+fn readers_fit(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) -> bool {
+    let readers = distinct(&channel.to);
+    if channel.kind != ChannelKind::Queue || readers <= 1 {
+        return true;
     }
-    fit
+    let leaves = leaves_real_time(draft, channel, link);
+    if leaves && channel.overflow != OverflowPolicy::Reject {
+        return true;
+    }
+    let message = format!("queue `{}` has {readers} readers", channel.name);
+    let fault = Fault::error(codes::MANY_READERS, message, at(channel, "to"), "one reader at most");
+    let fault = if leaves {
+        fault
+            .note("a queue that rejects is full until its slowest reader has taken a value, so it has one reader")
+            .help("write `overflow = \"drop-oldest\"`, or give each reader a queue of its own")
+    } else {
+        fault
+            .note("a queue to or from a party that may not lose values delivers each value once")
+            .help("give each reader a queue of its own")
+    };
+    let ends = ["kind", "overflow", "from"].map(|key| path(channel, key));
+    faults.push_resting_on(fault, &ends.each_ref().map(String::as_str));
+    false
 }
 
 pub(super) fn is_real_time(draft: &Draft, party: PartyId) -> bool {
@@ -225,6 +247,7 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
         real_time_readers: count(&|reader| is_real_time(draft, *reader)),
         client_readers: count(&|reader| matches!(reader, PartyId::Client(_))),
         synchronous: channel.flow == Flow::Synchronous,
+        overflow: channel.overflow,
     };
     let fit = Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(channel.kind, &parties));
     let fit: Vec<Mechanism> = fit.collect();
@@ -270,14 +293,12 @@ fn of_parties(mut fault: Fault, draft: &Draft, channel: &ChannelDraft, link: &Li
 /// Why no mechanism of this version serves these parties, and what would work.
 fn uncovered(draft: &Draft, channel: &ChannelDraft, link: &Link, parties: &PartyCounts) -> Fault {
     let (what, help) = match (channel.kind, parties.real_time_writer, parties.real_time_readers) {
-        (ChannelKind::State, true, _) | (ChannelKind::Queue, _, 1..) => ("these parties", "write \"auto\""),
+        (ChannelKind::State, true, _) | (ChannelKind::Queue, true, _) | (ChannelKind::Queue, false, 1..) => {
+            ("these parties", "write \"auto\"")
+        }
         (ChannelKind::State, false, 1..) => (
             "the state of a writer that is not real-time for so many real-time readers",
             "divide the readers among several state channels",
-        ),
-        (ChannelKind::Queue, true, 0) => (
-            "a queue from a real-time writer to a reader that is not real-time",
-            "make it a state channel, which keeps the latest value: `kind = \"state\"`",
         ),
         (_, false, 0) => (
             "parties of which none is real-time",
@@ -319,18 +340,53 @@ fn capacity(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     }
 }
 
-fn overflow(channel: &ChannelDraft, faults: &mut Faults<'_>) {
+/// Why a queue cannot drop values or wake its readers: a party whose class is known is on the wrong side. Parties that are
+/// not known count as fitting.
+fn stays_real_time(draft: &Draft, link: &Link, faults: &Faults<'_>) -> bool {
+    let known = |party: &PartyId| match party {
+        PartyId::Task(id) => !faults.wrong(&format!("tasks.{}.class", draft.tasks[id.index()].name)),
+        PartyId::Client(_) => true,
+    };
+    let reads = |reader: &PartyId| known(reader) && is_real_time(draft, *reader);
+    let writes = |writer: &PartyId| known(writer) && !is_real_time(draft, *writer);
+    link.readers.iter().any(reads) || link.writers.iter().any(writes)
+}
+
+/// Checks that waiting values are dropped only where that is possible; returns false if not.
+fn overflow(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) -> bool {
     if channel.overflow == OverflowPolicy::Reject {
+        return true;
+    }
+    let (text, help) = match channel.kind {
+        ChannelKind::State => ("a state never overflows", "remove it: a new value replaces the old one"),
+        ChannelKind::Queue if !stays_real_time(draft, link, faults) => return true,
+        ChannelKind::Queue => (
+            "only readers that are not real-time can lose values, and only to a real-time writer",
+            "write \"reject\": the writer gets the value back and decides",
+        ),
+    };
+    let message = format!("channel `{}` cannot drop waiting values", channel.name);
+    let fault = Fault::error(codes::BAD_OVERFLOW, message, at(channel, "overflow"), text).help(help);
+    faults.push_resting_on(fault, &[&path(channel, "kind")]);
+    false
+}
+
+/// Checks that readers wait only where the writer can wake them.
+fn reception(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) {
+    if channel.reception == Reception::Poll {
         return;
     }
     let (text, help) = match channel.kind {
-        ChannelKind::Queue => {
-            ("QrtR can only reject", "write \"reject\": the writer gets the value back and decides")
-        }
-        ChannelKind::State => ("a state never overflows", "remove it: a new value replaces the old one"),
+        ChannelKind::State => ("a state has a value at any time", "remove it, or make the channel a queue"),
+        ChannelKind::Queue if !stays_real_time(draft, link, faults) => return,
+        ChannelKind::Queue => (
+            "only readers that are not real-time wait, for a real-time writer",
+            "remove it: a real-time task waits for a queue if that is its trigger",
+        ),
     };
-    let message = format!("channel `{}` cannot drop waiting values", channel.name);
-    faults.push(Fault::error(codes::BAD_OVERFLOW, message, at(channel, "overflow"), text).help(help));
+    let message = format!("readers of channel `{}` cannot wait for a value", channel.name);
+    let fault = Fault::error(codes::BAD_RECEPTION, message, at(channel, "reception"), text).help(help);
+    faults.push_resting_on(fault, &[&path(channel, "kind")]);
 }
 
 fn counts(channel: &ChannelDraft, faults: &mut Faults<'_>) {

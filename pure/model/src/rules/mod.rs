@@ -184,6 +184,7 @@ fn channel(channel: &ChannelDraft, link: Link) -> Option<Channel> {
         payload: link.payload?,
         capacity,
         overflow: channel.overflow,
+        reception: channel.reception,
         mechanism: channel.mechanism,
         decided: None,
         sends_per_release: channel.sends_per_release,

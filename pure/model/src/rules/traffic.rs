@@ -9,7 +9,7 @@
 
 use taut_time::Duration;
 
-use super::channels::{Link, party_name};
+use super::channels::{Link, is_real_time, party_name};
 use super::faults::Faults;
 use crate::{ArrivalDraft, ChannelKind, ClassDraft, Draft, Fault, KeyPath, PartyId, RealTimeDraft, codes};
 
@@ -54,6 +54,10 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
         else {
             continue;
         };
+        // No guarantee makes a reader that is not real-time look often enough; its queue has an overflow policy.
+        if !is_real_time(draft, *reader) {
+            continue;
+        }
         let (Some((sent_every, sent)), Some((taken_every, taken))) =
             (period(draft, writer), period(draft, *reader))
         else {

@@ -192,6 +192,8 @@ fn candidate(
         Mechanism::Sdrtr
         | Mechanism::Sdrtw
         | Mechanism::Qrtr
+        | Mechanism::Qrtwo
+        | Mechanism::Qrtwc
         | lock_mechanisms!()
         | Mechanism::Dbp
         | Mechanism::Tccp => return Err(Misfit::Size),

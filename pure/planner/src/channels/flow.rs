@@ -6,7 +6,7 @@
 use taut_analysis::queue::{self, SendingTask, TakingTask};
 use taut_model::{
     Arrival, CAPACITY_MAX, Channel, ChannelId, ChannelKind, Class, Fault, KeyPath, LockingProtocol,
-    Mechanism, MechanismForm, Model, PartyId, STAMP_BYTES, Waiting, Way, codes,
+    Mechanism, MechanismForm, Model, OverflowPolicy, PartyId, STAMP_BYTES, Waiting, Way, codes,
 };
 use taut_time::Duration;
 
@@ -141,7 +141,10 @@ pub(crate) fn realise(
             "state of a real-time writer, read by real-time tasks"
         }
         (MechanismForm::Slots, true) => "state of a real-time writer, no real-time reader",
-        (MechanismForm::Queue, true) => "queue between real-time tasks",
+        (MechanismForm::Queue, true) if channel.readers.iter().any(|reader| model.is_real_time(*reader)) => {
+            "queue between real-time tasks"
+        }
+        (MechanismForm::Queue, true) => leaving(channel.overflow),
         (MechanismForm::Queue, false) => "queue from a writer that is not real-time to a real-time reader",
     };
     let mut realisation = Realisation::of(mechanism);
@@ -151,6 +154,21 @@ pub(crate) fn realise(
         queued(model, id, bounds, &mut realisation, faults);
     }
     realisation
+}
+
+/// What a queue from a real-time task to readers that are not does, by its overflow policy.
+fn leaving(overflow: OverflowPolicy) -> &'static str {
+    match overflow {
+        OverflowPolicy::Reject => {
+            "queue from a real-time task to a reader that is not; its writer gets a value back if it is full"
+        }
+        OverflowPolicy::DropOldest => {
+            "queue from a real-time task to readers that are not; a slow reader loses its oldest values"
+        }
+        OverflowPolicy::Clear => {
+            "queue from a real-time task to readers that are not; a slow reader loses all that waits"
+        }
+    }
 }
 
 /// A state in buffers, or a synchronous flow: the mechanism and its buffers follow from times.
@@ -214,6 +232,11 @@ fn queued(
                 faults.push(too_much(channel, needed));
             }
         },
+        (None, None) if leaves_real_time(model, channel) => {
+            let (capacity, reason) = second(model, channel);
+            realisation.capacity = capacity;
+            realisation.capacity_reason = Some(reason);
+        }
         (None, None) => {
             let twice = channel.takes_per_release.saturating_mul(2);
             realisation.capacity = twice.max(channel.sends_per_release).min(CAPACITY_MAX);
@@ -226,6 +249,38 @@ fn queued(
         realisation.latency =
             queue::latency(&writer, &reader).ok().and_then(|verdict| verdict.bound().copied());
     }
+}
+
+/// Whether all readers of a real-time task's channel are not real-time.
+fn leaves_real_time(model: &Model, channel: &Channel) -> bool {
+    model.is_real_time(channel.writer) && !channel.readers.iter().any(|reader| model.is_real_time(*reader))
+}
+
+/// The capacity of a queue whose readers are not real-time, if the manifest states none: what a second brings at most.
+/// Nothing bounds how long such a reader looks away; a second is longer than an ordinary kernel and an ordinary disk
+/// keep a thread that is to run.
+fn second(model: &Model, channel: &Channel) -> (u32, String) {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let period = match channel.writer {
+        PartyId::Task(task) => match &model.task(task).class {
+            Class::RealTime(task) => task.arrival.period(),
+            Class::BestEffort(_) => Duration::ZERO,
+        },
+        PartyId::Client(_) => Duration::ZERO,
+    };
+    let sends = u64::from(channel.sends_per_release);
+    let brought = SECOND_NS.div_ceil(period.as_ns().max(1)).saturating_mul(sends).max(2 * sends);
+    let capacity = u32::try_from(brought).unwrap_or(CAPACITY_MAX).min(CAPACITY_MAX);
+    let reason = if u64::from(capacity) == brought {
+        format!(
+            "what a second brings at most: {sends} sent per {period}; nothing bounds how seldom a reader looks"
+        )
+    } else {
+        format!(
+            "the most that a queue holds; {sends} sent per {period}, and nothing bounds how seldom a reader looks"
+        )
+    };
+    (capacity, reason)
 }
 
 fn capacity(channel: &Channel) -> KeyPath {

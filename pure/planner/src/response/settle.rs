@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use taut_analysis::overheads::Charges;
-use taut_model::{FlowLink, Model, TaskId, Waits};
+use taut_model::{FlowLink, Model, PartyId, Reception, TaskId, Waits};
 use taut_time::Duration;
 
 use super::proof::{Effort, Proof};
@@ -15,13 +15,14 @@ use super::waits::needed;
 /// The number of rounds after which a wait that still grows counts as longer than every deadline.
 const ROUNDS_MAX: u32 = 1_000;
 
-/// The application with the waits of its tasks for one another; the application itself if no task waits.
+/// The application with the waits of its tasks for one another, and with their wakes of others; the application itself
+/// if there is neither.
 pub(crate) fn settle(model: &Model) -> Cow<'_, Model> {
     let links: Vec<FlowLink> = model.links().collect();
-    if links.is_empty() {
+    let mut waits = switching(model, &links);
+    if links.is_empty() && waits.iter().all(|waits| *waits == Waits::default()) {
         return Cow::Borrowed(model);
     }
-    let mut waits = switching(model, &links);
     for round in 0..=ROUNDS_MAX {
         let now = model.waiting(&waits);
         let bounds = Proof::find(&now, Effort::Quick, &mut Vec::new()).bounds;
@@ -50,7 +51,12 @@ fn switching(model: &Model, links: &[FlowLink]) -> Vec<Waits> {
         // A job that looks too early sleeps once and wakes once, however many writers it waits for.
         let waits = links.iter().any(|link| link.reader == id);
         let wakes = links.iter().filter(|link| link.writer == id).count() as u64;
-        wakes + if waits { 2 } else { 0 }
+        let queues = model
+            .channels()
+            .iter()
+            .filter(|channel| channel.writer == PartyId::Task(id) && channel.reception == Reception::Wait);
+        let sends = queues.map(|queue| u64::from(queue.sends_per_release) * queue.readers.len() as u64);
+        sends.fold(wakes + if waits { 2 } else { 0 }, u64::saturating_add)
     };
     model.task_ids().map(|id| Waits { switching: times(count(id)), ..Waits::default() }).collect()
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft, ClientDraft,
     ClientKind, Cost, Draft, Evidence, Fault, Model, OnMissingPrivilege, OverflowPolicy, OverheadSources,
-    Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft, Scalar, SchedulingPolicy,
+    Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft, Reception, Scalar, SchedulingPolicy,
     SegmentDraft, ServiceDraft, Severity, Size, Stated, TaskDraft,
 };
 use taut_plan::{Input, digest};
@@ -83,6 +83,7 @@ pub fn queue(name: &str, from: &str, to: &str, payload: &str, capacity: Option<i
         payload: payload.into(),
         capacity,
         overflow: OverflowPolicy::Reject,
+        reception: Reception::default(),
         flow: taut_model::Flow::Newest,
         delayed: Vec::new(),
         mechanism: None,

@@ -194,7 +194,8 @@ impl<G, D: Fn(usize) -> bool> Reader<'_, G, D> {
             }
             Event::Begin { .. } | Event::End { .. } => Meaning::Nothing,
             Event::Miss { .. } | Event::Failed { .. } | Event::ScopeExceeded { .. } => Meaning::Nothing,
-            Event::Send { .. } | Event::Receive { .. } | Event::Drop { .. } => Meaning::Nothing,
+            Event::Send { .. } | Event::Receive { .. } => Meaning::Nothing,
+            Event::Drop { .. } | Event::TooMany { .. } => Meaning::Nothing,
             Event::Stall { .. } | Event::Service { .. } | Event::ChainEnd { .. } => Meaning::Nothing,
             Event::Counted { .. } | Event::CoreCounted { .. } | Event::Slept { .. } => Meaning::Nothing,
             Event::Moved { .. } | Event::ProbeMoved { .. } | Event::CoreMoved { .. } => Meaning::Nothing,

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The two ends of a queue, whatever its mechanism, over the memory of its channel.
+
+use taut_lock::Notifier;
+use taut_plan::{Mechanism, spare_slots};
+use taut_share::queue::{qrtr, qrtwc, qrtwo, ring};
+use taut_share::{LayoutError, Memory};
+
+use crate::Payload;
+use crate::payload::Stamped;
+
+/// How often a reader that is not real-time tries to take a value that its writer overwrites meanwhile.
+const ATTEMPTS: u32 = 1_000;
+
+/// Spare slots of a ring for this payload, as the plan counts them.
+fn spare<P: Payload>() -> u32 {
+    spare_slots(u32::try_from(size_of::<Stamped<P>>()).unwrap_or(u32::MAX))
+}
+
+/// The writing end.
+pub(crate) enum QueueSlot<'p, P: Payload> {
+    Qrtr(qrtr::Writer<'p, Stamped<P>>),
+    Qrtwo(qrtwo::Writer<'p, Stamped<P>>),
+    Qrtwc(qrtwc::Writer<'p, Stamped<P>>),
+}
+
+impl<'p, P: Payload> QueueSlot<'p, P> {
+    /// Makes the writing end over the memory of its channel.
+    ///
+    /// # Errors
+    /// Those of the object; [`LayoutError::Capacity`] for a mechanism that is not one of a queue.
+    ///
+    /// # Safety
+    /// The memory holds an object of this mechanism and capacity for this value, or zeros; no other writer of it lives.
+    pub(crate) unsafe fn over(
+        memory: Memory<'p>,
+        mechanism: Mechanism,
+        capacity: u32,
+    ) -> Result<Self, LayoutError> {
+        // SAFETY:
+        // - the caller's duties are those of each function called here; both ends have the spare slots of the payload
+        unsafe {
+            match mechanism {
+                Mechanism::Qrtr => qrtr::writer(memory, capacity).map(Self::Qrtr),
+                Mechanism::Qrtwo => qrtwo::writer(memory, capacity, spare::<P>()).map(Self::Qrtwo),
+                Mechanism::Qrtwc => qrtwc::writer(memory, capacity, spare::<P>()).map(Self::Qrtwc),
+                _ => Err(LayoutError::Capacity),
+            }
+        }
+    }
+
+    /// Appends a value; returns whether it is in the queue. Only QrtR can refuse it.
+    #[inline]
+    pub(crate) fn push(&mut self, stamped: &Stamped<P>) -> bool {
+        match self {
+            Self::Qrtr(writer) => return writer.push_from(stamped).is_ok(),
+            Self::Qrtwo(writer) => writer.push(stamped),
+            Self::Qrtwc(writer) => writer.push(stamped),
+        }
+        true
+    }
+}
+
+/// A reading end.
+pub(crate) enum QueueView<'p, P: Payload> {
+    Qrtr(qrtr::Reader<'p, Stamped<P>>),
+    Qrtwo(qrtwo::Follower<'p, Stamped<P>>),
+    Qrtwc(qrtwc::Follower<'p, Stamped<P>>),
+}
+
+impl<'p, P: Payload> QueueView<'p, P> {
+    /// Makes a reading end over the memory of its channel. A follower of QrtWo or QrtWc begins with the next value that
+    /// is sent.
+    ///
+    /// # Errors
+    /// Those of the object; [`LayoutError::Capacity`] for a mechanism that is not one of a queue.
+    ///
+    /// # Safety
+    /// The memory holds an object of this mechanism and capacity for this value, or zeros. For QrtR it is mapped for
+    /// writing, and no other reader of it lives.
+    pub(crate) unsafe fn over(
+        memory: Memory<'p>,
+        mechanism: Mechanism,
+        capacity: u32,
+    ) -> Result<Self, LayoutError> {
+        // SAFETY:
+        // - the caller's duties are those of each function called here; both ends have the spare slots of the payload;
+        //   a follower only loads
+        unsafe {
+            match mechanism {
+                Mechanism::Qrtr => qrtr::reader(memory, capacity).map(Self::Qrtr),
+                Mechanism::Qrtwo => qrtwo::follower(memory, capacity, spare::<P>()).map(Self::Qrtwo),
+                Mechanism::Qrtwc => qrtwc::follower(memory, capacity, spare::<P>()).map(Self::Qrtwc),
+                _ => Err(LayoutError::Capacity),
+            }
+        }
+    }
+
+    /// Takes the oldest value into `value`, and returns how many were lost before it. `None` if no value waits, if the
+    /// other process wrote nonsense into the queue's words, or if the writer overtook a reader that is not real-time at
+    /// each of a thousand attempts.
+    #[inline]
+    pub(crate) fn pop(&mut self, value: &mut Stamped<P>) -> Option<u64> {
+        match self {
+            Self::Qrtr(reader) => (reader.pop_into(value) == Ok(true)).then_some(0),
+            Self::Qrtwo(reader) => follow(|| reader.pop_into(value)),
+            Self::Qrtwc(reader) => follow(|| reader.pop_into(value)),
+        }
+    }
+}
+
+/// Takes a value until an attempt succeeds or finds none.
+fn follow(mut pop: impl FnMut() -> Result<Option<u64>, ring::Overwritten>) -> Option<u64> {
+    for _ in 0..ATTEMPTS {
+        if let Ok(popped) = pop() {
+            return popped;
+        }
+        std::hint::spin_loop();
+    }
+    None
+}
+
+/// What a send wakes: the task that the queue releases, or the readers that wait for a value.
+pub(crate) struct Wakes<'p>(Box<[Notifier<'p>]>);
+
+impl<'p> Wakes<'p> {
+    pub(crate) fn new(notifiers: impl IntoIterator<Item = Notifier<'p>>) -> Self {
+        Self(notifiers.into_iter().collect())
+    }
+
+    /// Wakes who sleeps. Wait-free: for each, an exchange, and a futex wake if it has slept since the last one.
+    #[inline]
+    pub(crate) fn notify(&mut self) {
+        for notifier in &mut self.0 {
+            notifier.notify();
+        }
+    }
+}
