@@ -159,3 +159,21 @@ fn forged_event_counts() {
     }
     assert_snapshot!(text);
 }
+
+/// A job that executes for as long as the help allows keeps its deadline, with the wakes that it makes.
+#[test]
+fn the_help_counts_the_wakes() {
+    let executing = |wcet: &str| {
+        let mut draft = draft(OverflowPolicy::DropOldest, Reception::Wait, &["logger", "audit"], 1);
+        draft.tasks[0] = periodic("control", "1ms", "1ms", wcet);
+        plan(&draft)
+    };
+    let figure = |wcet: u64| {
+        let refused = shown(&executing(&format!("{wcet}us")).faults);
+        let (_, rest) = refused.split_once("at most `value = \"")?;
+        rest.split_once('"').map(|(value, _)| value.to_owned())
+    };
+    let value = &(500..1_000).step_by(10).find_map(figure).expect("a deadline that is missed");
+    let planned = executing(value);
+    assert!(planned.plan.proven, "{value}: {}", shown(&planned.faults));
+}

@@ -59,11 +59,11 @@ fn deadline(model: &Model, placements: &Placements<'_>, placement: usize, faults
         return faults.push(server_late(model, placements, placement, &bound));
     }
     let fault = missed(model, placements, placement, &bound, exact);
-    // The task's own cost decides how long other tasks wait, and so which costs fit those: make the whole plan anew.
+    // The task's own cost decides how long other tasks wait, and so which costs fit those; and its wakes of others add to
+    // its cost: make the whole plan anew.
+    let is_apart = model.links().next().is_none() && at.task.waits.switching.is_zero();
     let largest = match at.who {
-        Who::Task(id) if model.links().next().is_some() => {
-            may_advise(faults).then(|| Room::of(model, id)?.wcet()).flatten()
-        }
+        Who::Task(id) if !is_apart => may_advise(faults).then(|| Room::of(model, id)?.wcet()).flatten(),
         _ => largest_value(model, placements, placement),
     };
     faults.push(match largest {
@@ -192,7 +192,11 @@ fn terms(
             BoundTerm::Own if budget::enforced(own.task).is_some() => {
                 (own.place("budget"), format!("own execution, {time} with what it takes to stop it"))
             }
-            BoundTerm::Own => (own.place("wcet.value"), format!("own execution, {time} with its margin")),
+            BoundTerm::Own => {
+                let and =
+                    if own.task.waits.switching.is_zero() { "" } else { ", waiting and waking included" };
+                (own.place("wcet.value"), format!("own execution, {time} with its margin{and}"))
+            }
             BoundTerm::Section(j) => {
                 (other(j).place("non-preemptive"), format!("`{}` blocks{times} {time}", name(j)))
             }
