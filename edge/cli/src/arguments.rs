@@ -18,6 +18,7 @@ use crate::claims::Analysis;
 #[derive(Debug, Parser)]
 #[command(name = "taut", version, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Examples:\n  \
+    taut new arm                      make the application `arm`\n  \
     taut run apps/cochlear            check, plan, build, boot, run for 10s, report\n  \
     taut check                        is the manifest of this folder sound, and does every deadline hold?\n  \
     taut explain --task processing    what its response time is made of")]
@@ -31,6 +32,12 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Makes a small application: a manifest, and a program that Cargo builds.
+    #[command(after_help = "Examples:\n  \
+        taut new arm                          a control loop, and a logger\n  \
+        taut new arm --template pipeline      tasks that pass values on, with a bound on the age of data\n  \
+        taut new arm --template sporadic      a task that reacts to what another process sends")]
+    New(New),
     /// Proves every rule and every deadline of a manifest, or shows the line that breaks one.
     Check(Check),
     /// Decides cores, priorities, mechanisms and the memory map, and writes taut.lock.
@@ -100,6 +107,27 @@ pub(crate) enum Command {
     Schema,
     /// Lists what this machine and this user can guarantee, and how to get the rest.
     Doctor(Doctor),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct New {
+    /// The folder to make. The last part of the path is the application's name.
+    #[arg(value_name = "NAME")]
+    pub(crate) path: PathBuf,
+    /// What the application begins as.
+    #[arg(long, value_enum, value_name = "TEMPLATE", default_value_t = Template::Control)]
+    pub(crate) template: Template,
+}
+
+/// What a new application begins as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Template {
+    /// A periodic real-time task, and a logger.
+    Control,
+    /// A periodic task, a task that each of its values releases, and a logger.
+    Pipeline,
+    /// A task that the values of another process release, a logger, and that process.
+    Sporadic,
 }
 
 /// Which manifest.

@@ -15,6 +15,7 @@ mod explain;
 mod export;
 mod import;
 mod input;
+mod new;
 mod others;
 mod outcome;
 mod plan;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
     }
     let screen = arguments.screen();
     let outcome = match arguments.command {
+        Command::New(arguments) => new::new(&arguments),
         Command::Check(arguments) => check::check(&arguments, &screen),
         Command::Plan(arguments) => plan::plan(&arguments, &screen),
         Command::Run(arguments) => run::run(&arguments, &screen),

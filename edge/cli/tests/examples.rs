@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! docs/examples matches reality: the manifests in the pages are the examples' manifests to the letter, and the
-//! commands in the pages print what the pages show. A line with only `…` stands for any lines.
+//! The pages of docs match reality: the manifests in the pages of docs/examples are the examples' manifests to the
+//! letter, and commands print what the pages show. A line with only `…` stands for any lines.
 //!
 //! `EXAMPLES_UPDATE=1` writes the actual output into the pages, where no lines are left out.
 #![allow(clippy::unwrap_used, reason = "test code")]
@@ -18,19 +18,19 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// What a command prints to both of its streams, in order.
+/// What `taut` prints in the folder of the examples.
 fn printed(line: &str) -> String {
     let mut words = line.split_whitespace();
     assert_eq!(words.next(), Some("taut"), "a page shows `taut` only: {line}");
-    let (mut reader, writer) = std::io::pipe().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
-    command
-        .args(words)
-        .current_dir(root())
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", "100")
-        .stdout(writer.try_clone().unwrap())
-        .stderr(writer);
+    command.args(words).current_dir(root());
+    output(command)
+}
+
+/// What a command prints to both of its streams, in order.
+fn output(mut command: Command) -> String {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    command.env("NO_COLOR", "1").env("COLUMNS", "100").stdout(writer.try_clone().unwrap()).stderr(writer);
     let mut child = command.spawn().unwrap();
     // The write ends in `command` would keep the reader waiting.
     drop(command);
@@ -49,8 +49,13 @@ fn fits(shown: &[&str], lines: &[&str]) -> bool {
     }
 }
 
-/// Checks a page; returns the page with its outputs renewed.
-fn page(text: &str, manifest: &mut String, wrong: &mut String) -> String {
+/// Checks a page with what its commands print; returns the page with its outputs renewed.
+fn page(
+    text: &str,
+    mut printed: impl FnMut(&str) -> String,
+    manifest: &mut String,
+    wrong: &mut String,
+) -> String {
     let mut renewed = String::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -84,12 +89,17 @@ fn page(text: &str, manifest: &mut String, wrong: &mut String) -> String {
     renewed
 }
 
-/// Checks the commands of a page; returns the manifest text that it shows.
+/// Checks the commands of a page about the examples; returns the manifest text that it shows.
 fn commands(path: &str) -> String {
+    commands_by(path, printed)
+}
+
+/// Checks the commands of a page; returns the manifest text that it shows.
+fn commands_by(path: &str, printed: impl FnMut(&str) -> String) -> String {
     let file = root().join(path);
     let text = std::fs::read_to_string(&file).unwrap();
     let (mut shown, mut wrong) = (String::new(), String::new());
-    let renewed = page(&text, &mut shown, &mut wrong);
+    let renewed = page(&text, printed, &mut shown, &mut wrong);
     if std::env::var_os("EXAMPLES_UPDATE").is_some() {
         std::fs::write(&file, renewed).unwrap();
     } else {
@@ -106,6 +116,38 @@ fn example(name: &str, manifest: &str) {
     };
     let manifest = std::fs::read_to_string(root().join(manifest)).unwrap();
     assert_eq!(squeezed(&shown), squeezed(&manifest), "docs/examples/{name}.md and its manifest");
+}
+
+/// The page begins in an empty folder. Its commands are those of a shell.
+#[test]
+fn first_application() {
+    let empty = tempfile::tempdir().unwrap();
+    let programs = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_taut"), programs.path().join("taut")).unwrap();
+    let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap());
+    let mut folder = empty.path().to_owned();
+    let mut commands = 0;
+    commands_by("docs/first-application.md", |line| {
+        commands += 1;
+        if let Some(name) = line.strip_prefix("cd ") {
+            folder.push(name);
+            return String::new();
+        }
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(&folder).env("PATH", &path);
+        let output = output(command);
+        // The page is about a machine with the CPUs 0 and 1.
+        if let Some(name) = line.strip_prefix("taut new ") {
+            let manifest = folder.join(name.split(' ').next().unwrap()).join("taut.toml");
+            let text = std::fs::read_to_string(&manifest).unwrap();
+            let lines = text.lines().filter(|line| !line.starts_with("housekeeping"));
+            let cpus = "cores = [1]\nhousekeeping = [0]";
+            let lines = lines.map(|line| if line.starts_with("cores") { cpus } else { line });
+            std::fs::write(manifest, lines.collect::<Vec<_>>().join("\n") + "\n").unwrap();
+        }
+        output
+    });
+    assert!(commands > 5, "{commands}");
 }
 
 #[test]
