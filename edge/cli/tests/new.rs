@@ -27,7 +27,7 @@ impl Answer {
         Self { code: status.code(), out: text(stdout), err: text(stderr) }
     }
 
-    fn is_yes(self) -> Self {
+    fn yes(self) -> Self {
         assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
         self
     }
@@ -64,7 +64,7 @@ fn read(path: PathBuf) -> String {
 fn a_template_is_proven() {
     let folder = tempfile::tempdir().unwrap();
     for template in TEMPLATES {
-        let answer = taut(folder.path(), ["new", template, "--template", template]).is_yes();
+        let answer = taut(folder.path(), ["new", template, "--template", template]).yes();
         let application = folder.path().join(template);
         let mut files = vec![".gitignore", "Cargo.toml", "README.md", "src/main.rs", "taut.toml"];
         if template == "sporadic" {
@@ -85,22 +85,22 @@ fn a_template_is_proven() {
         let cpus = taut_sys::thread::affinity().unwrap();
         assert!(manifest.contains(&format!("\ncores = [{}] ", cpus.last().unwrap())), "{manifest}");
 
-        let check = taut(&application, ["check"]).is_yes();
+        let check = taut(&application, ["check"]).yes();
         assert_eq!(check.err, "");
         assert!(check.out.starts_with(&format!("{template}: every deadline is proven\n")), "{}", check.out);
-        taut(&application, ["plan"]).is_yes();
+        taut(&application, ["plan"]).yes();
         let plan = read(application.join("taut.lock"));
         std::fs::remove_file(application.join("taut.lock")).unwrap();
-        taut(&application, ["plan"]).is_yes();
+        taut(&application, ["plan"]).yes();
         assert_eq!(read(application.join("taut.lock")), plan);
-        assert!(taut(&application, ["plan"]).is_yes().out.contains("is up to date"));
+        assert!(taut(&application, ["plan"]).yes().out.contains("is up to date"));
     }
 }
 
 #[test]
 fn a_template_says_what_the_manual_says() {
     let folder = tempfile::tempdir().unwrap();
-    taut(folder.path(), ["new", "thermostat"]).is_yes();
+    taut(folder.path(), ["new", "thermostat"]).yes();
     let [manifest, program] =
         ["taut.toml", "src/main.rs"].map(|file| read(folder.path().join("thermostat").join(file)));
     let page = read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/first-application.md"));
@@ -127,7 +127,7 @@ fn a_template_is_formatted() {
     }
     let folder = tempfile::tempdir().unwrap();
     for template in TEMPLATES {
-        taut(folder.path(), ["new", template, "--template", template]).is_yes();
+        taut(folder.path(), ["new", template, "--template", template]).yes();
         for file in tree(&folder.path().join(template)).iter().filter(|file| file.ends_with(".rs")) {
             let file = folder.path().join(template).join(file);
             let mut rustfmt = Command::new("rustfmt");
@@ -141,7 +141,7 @@ fn a_template_is_formatted() {
 fn it_says_what_to_do_next() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("my work")).unwrap();
-    let answer = taut(folder.path(), ["new", "my work/arm"]).is_yes();
+    let answer = taut(folder.path(), ["new", "my work/arm"]).yes();
     assert_eq!(
         answer.out,
         "wrote my work/arm: .gitignore, Cargo.toml, README.md, taut.toml, src/main.rs\nnext:\n  \
@@ -154,7 +154,7 @@ fn it_says_what_to_do_next() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
     let answer = Answer::of(command.arg0("../taut").args(["new", "leg"]).current_dir(folder.path()));
     let program = Path::new(env!("CARGO_BIN_EXE_taut")).canonicalize().unwrap();
-    assert!(answer.is_yes().out.contains(&format!("\n  {} check  ", program.display())));
+    assert!(answer.yes().out.contains(&format!("\n  {} check  ", program.display())));
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_name_that_does_not_fit_is_refused() {
     refused(&[&OsString::from_vec(b"arm\xff".to_vec())], rule);
     refused(&["buttons", "--template", "sporadic"].map(OsStr::new), "another program of that name");
     refused(&["arm", "--template", "contrl"].map(OsStr::new), "a similar value exists: 'control'");
-    taut(folder.path(), ["new", "buttons"]).is_yes();
+    taut(folder.path(), ["new", "buttons"]).yes();
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn what_is_there_stays_as_it_is() {
     assert_eq!([read(path("full/.hidden")), read(path("file"))], ["precious", "precious"]);
     // An empty folder becomes the application's.
     std::fs::create_dir(path("empty")).unwrap();
-    taut(folder.path(), ["new", "empty"]).is_yes();
+    taut(folder.path(), ["new", "empty"]).yes();
     assert!(path("empty/src/main.rs").is_file());
 }
 
@@ -333,19 +333,19 @@ fn an_application_builds_and_runs() {
     for template in TEMPLATES {
         // What an earlier run of this test has left.
         let _ = std::fs::remove_dir_all(built().join(template));
-        taut(&built(), ["new", template, "--template", template]).is_yes();
+        taut(&built(), ["new", template, "--template", template]).yes();
         // The versions that are here: without a network Cargo might choose others.
         let versions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
         std::fs::copy(versions, built().join(template).join("Cargo.lock")).unwrap();
-        let build = cargo(template, &["build"]).is_yes();
+        let build = cargo(template, &["build"]).yes();
         assert!(!build.err.contains("warning"), "{}", build.err);
-        taut(&built().join(template), ["plan"]).is_yes();
+        taut(&built().join(template), ["plan"]).yes();
     }
 
-    let run = Answer::of(&mut program("control", "control")).is_yes();
+    let run = Answer::of(&mut program("control", "control")).yes();
     assert!(run.out.lines().any(|line| line.contains(" °C, power 100 %, 0 lost")), "{}", run.out);
     is_kept("control");
-    let run = Answer::of(&mut program("pipeline", "pipeline")).is_yes();
+    let run = Answer::of(&mut program("pipeline", "pipeline")).yes();
     assert!(run.out.lines().any(|line| line.starts_with("average 0.")), "{}", run.out);
     is_kept("pipeline");
 
@@ -361,7 +361,7 @@ fn an_application_builds_and_runs() {
         line.clear();
         assert_ne!(said.read_line(&mut line).unwrap(), 0, "the application did not start");
     }
-    let buttons = Answer::of(&mut program("sporadic", "buttons")).is_yes();
+    let buttons = Answer::of(&mut program("sporadic", "buttons")).yes();
     let (mut rest, mut printed) = (String::new(), String::new());
     said.read_to_string(&mut rest).unwrap();
     sporadic.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
@@ -371,7 +371,7 @@ fn an_application_builds_and_runs() {
     is_kept("sporadic");
 
     for template in TEMPLATES {
-        let tested = cargo(template, &["test"]).is_yes();
+        let tested = cargo(template, &["test"]).yes();
         assert!(tested.out.contains("1 passed; 0 failed"), "{}", tested.out);
     }
 }
