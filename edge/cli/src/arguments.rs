@@ -103,6 +103,15 @@ pub(crate) enum Command {
         taut bench -o board.toml                     and then: taut check --overlay board.toml\n  \
         taut bench --core 1 --for 60s --quantile 100 one core, longer, and the largest of all")]
     Bench(Bench),
+    /// Measures execution times in recorded runs, and prints them as an overlay for the application's manifest.
+    ///
+    /// A value is the largest time of a complete job, and the margin comes on top. With --fit it is a bound that an
+    /// extreme-value distribution gives, where one fits; docs/calibration.md says when.
+    #[command(after_help = "Examples:\n  \
+        taut calibrate apps/cochlear                               the last run of this folder\n  \
+        taut calibrate night/run.taut day/run.taut -o board.toml   and then: taut check --overlay board.toml\n  \
+        taut calibrate night/run.taut --margin 50                  half as much again as was measured")]
+    Calibrate(Calibrate),
     /// Prints the JSON schema of taut.toml.
     Schema,
     /// Lists what this machine and this user can guarantee, and how to get the rest.
@@ -388,17 +397,56 @@ pub(crate) struct Bench {
     pub(crate) format: Format,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Calibrate {
+    /// Recorded runs (run.taut) of one application, folders that have one, or the application's folder.
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Safety margin on top of each value, in percent.
+    #[arg(long, value_name = "PERCENT", default_value = "20", allow_hyphen_values = true, value_parser = margin)]
+    pub(crate) margin: u32,
+    /// Where a distribution fits, write the upper end of its bound's confidence interval in place of the largest time.
+    #[arg(long)]
+    pub(crate) fit: bool,
+    /// The probability with which a job exceeds a fitted bound, at most 0.01.
+    #[arg(long, value_name = "PROBABILITY", default_value = "1e-9", allow_hyphen_values = true, value_parser = exceedance)]
+    pub(crate) exceedance: f64,
+    /// Also write the overlay to a file.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// How to print the times.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+/// A margin in percent with at most one digit after the point, in thousandths of the value.
+fn margin(text: &str) -> Result<u32, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    // The largest margin of a manifest.
+    let permille = tenths(number).filter(|permille| *permille <= 100_000);
+    permille.ok_or_else(|| "write 0 to 10000, as in 20 or 12.5".to_owned())
+}
+
+/// The probability of an event that is rare, and not too rare to be a number of this size.
+fn exceedance(text: &str) -> Result<f64, String> {
+    let probability = text.parse().ok().filter(|probability| (1e-15..=0.01).contains(probability));
+    probability.ok_or_else(|| "write 1e-15 to 0.01, as in 1e-9".to_owned())
+}
+
 /// A percentage with at most one digit after the point, in thousandths of the whole.
 fn permille(text: &str) -> Result<u32, String> {
+    let permille = tenths(text).filter(|permille| (1..=1_000).contains(permille));
+    permille.ok_or_else(|| "write 0.1 to 100, as in 99.9".to_owned())
+}
+
+/// A number with at most one digit after the point, in tenths.
+fn tenths(text: &str) -> Option<u32> {
     let (whole, tenth) = text.split_once('.').unwrap_or((text, "0"));
     let digits =
         |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
     let whole: Option<u32> = digits(whole);
     let tenth: Option<u32> = digits(tenth).filter(|_| tenth.len() == 1);
-    let permille = whole.zip(tenth).and_then(|(whole, tenth)| whole.checked_mul(10)?.checked_add(tenth));
-    permille
-        .filter(|permille| (1..=1_000).contains(permille))
-        .ok_or_else(|| "write 0.1 to 100, as in 99.9".to_owned())
+    whole.zip(tenth).and_then(|(whole, tenth)| whole.checked_mul(10)?.checked_add(tenth))
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ mod arguments;
 mod attend;
 mod bench;
 mod build;
+mod calibrate;
 mod check;
 mod claims;
 mod columns;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => export::export(&arguments, &screen),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &screen),
         Command::Bench(arguments) => bench::bench(&arguments),
+        Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
         Command::Schema => explain::schema(),
         Command::Doctor(arguments) => doctor::doctor(&arguments, &screen),
     };

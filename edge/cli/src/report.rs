@@ -54,9 +54,13 @@ pub(crate) fn output_folder(folder: &Path) -> PathBuf {
 
 /// A recording, with the plan that was executed.
 pub(crate) fn read(recording: &Path) -> Result<(Run, Plan), Failure> {
-    let bytes = std::fs::read(recording).map_err(Failure::read(recording))?;
+    parse(recording, &std::fs::read(recording).map_err(Failure::read(recording))?)
+}
+
+/// The same of the bytes of a recording that was read.
+pub(crate) fn parse(recording: &Path, bytes: &[u8]) -> Result<(Run, Plan), Failure> {
     let damaged = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", recording.display()));
-    let run = Run::from_bytes(&bytes).map_err(|error| damaged(&error))?;
+    let run = Run::from_bytes(bytes).map_err(|error| damaged(&error))?;
     let plan = Plan::from_lock(&run.plan).map_err(|error| match error.code() {
         Some(code) => damaged(&format!("the recorded plan cannot be trusted [{code}]: {error}")),
         None => damaged(&error),

@@ -124,7 +124,7 @@ fn an_unreadable_manifest_differs_from_a_missing_one() {
     let made = Command::new("mkfifo").arg("pipe").current_dir(empty.path()).status().unwrap();
     assert!(made.success());
     says("sweep pipe", 2, "pipe is a device, a pipe or a socket, not a file");
-    for verb in ["report", "replay"] {
+    for verb in ["report", "calibrate", "replay"] {
         says(&format!("{verb} pipe"), 2, "pipe: no recorded run");
         says(&format!("{verb} /dev/zero"), 2, "/dev/zero: no recorded run");
         says(&format!("{verb} nowhere"), 2, "nowhere does not exist");
@@ -191,6 +191,7 @@ fn an_inaccessible_path_differs_from_a_missing_one() {
         &["sim"],
         &["refute"],
         &["report"],
+        &["calibrate"],
         &["replay"],
         &["export", "--to", "mast"],
         &["explain", "--task", "fast", "--manifest"],

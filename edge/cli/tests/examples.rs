@@ -12,6 +12,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod made;
+
 const CUT: &str = "…";
 
 fn root() -> PathBuf {
@@ -20,10 +22,15 @@ fn root() -> PathBuf {
 
 /// What `taut` prints in the folder of the examples.
 fn printed(line: &str) -> String {
+    printed_in(&root(), line)
+}
+
+/// The same in a folder.
+fn printed_in(folder: &Path, line: &str) -> String {
     let mut words = line.split_whitespace();
     assert_eq!(words.next(), Some("taut"), "a page shows `taut` only: {line}");
     let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
-    command.args(words).current_dir(root());
+    command.args(words).current_dir(folder);
     output(command)
 }
 
@@ -92,6 +99,11 @@ fn page(
 /// Checks the commands of a page about the examples; returns the manifest text that it shows.
 fn commands(path: &str) -> String {
     commands_by(path, printed)
+}
+
+/// The same for commands that run in a folder.
+fn commands_in(folder: &Path, path: &str) -> String {
+    commands_by(path, |line| printed_in(folder, line))
 }
 
 /// Checks the commands of a page; returns the manifest text that it shows.
@@ -163,6 +175,20 @@ fn choosing() {
     printed(&format!("taut plan {} --overlay {}", folder.display(), overlay.display()));
     let plan = std::fs::read_to_string(folder.join("taut+desktop.lock")).unwrap();
     shown.lines().for_each(|line| assert!(plan.lines().any(|other| other == line), "{line}"));
+}
+
+/// The recordings that the page speaks of are made here.
+#[test]
+fn calibration() {
+    use made::Script;
+    let folder = made::folder();
+    Script { seed: 2, ..Script::usual() }.record(folder.path(), "day/run.taut");
+    Script { seed: 3, longest: Some((812, 1_043_216)), ..Script::usual() }
+        .record(folder.path(), "night/run.taut");
+    let shown = commands_in(folder.path(), "docs/calibration.md");
+    // What the page shows of the overlay is what the command wrote.
+    let overlay = std::fs::read_to_string(folder.path().join("board.toml")).unwrap();
+    assert!(!shown.is_empty() && overlay.contains(shown.trim()), "{overlay}");
 }
 
 #[test]

@@ -505,6 +505,27 @@ static WCET: Table = Table {
         key("value", Type::Duration, Need::Required, "As measured, analysed or guessed."),
         key("source", Type::Words(EVIDENCE), Need::Required, "The source of the value."),
         key("margin", Type::Percent, Need::Default("0%"), "A safety margin on top of the value."),
+        key(
+            "evidence",
+            Type::List(&Type::Table(&RECORDING)),
+            Need::Default("[]"),
+            "The recordings that it was measured in. `taut calibrate` writes them, `taut check` names them, and no command \
+             opens them.",
+        ),
+    ],
+};
+
+static RECORDING: Table = Table {
+    noun: "recording",
+    doc: "A recorded run that an execution time was measured in.",
+    keys: &[
+        key("file", Type::Text, Need::Required, "Its name."),
+        key(
+            "hash",
+            Type::Text,
+            Need::Required,
+            "The digest of its bytes: `sha256:` and 64 hexadecimal digits.",
+        ),
     ],
 };
 

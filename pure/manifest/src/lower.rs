@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use taut_model::{
     Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft, ClientDraft,
-    ClientKind, Cost, Draft, Evidence, Executor, Flow, LockingProtocol, Mechanism, OnMissingPrivilege,
-    OverflowPolicy, OverheadSources, Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft,
-    Reception, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft, ServerDraft, ServerPolicy, ServiceDraft,
-    Shared, Size, Stated, TaskDraft,
+    ClientKind, Cost, Draft, Evidence, EvidenceFile, Executor, Flow, LockingProtocol, Mechanism,
+    OnMissingPrivilege, OverflowPolicy, OverheadSources, Overheads, Overrun, Payload, PayloadField, Platform,
+    RealTimeDraft, Reception, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft, ServerDraft,
+    ServerPolicy, ServiceDraft, Shared, Size, Stated, TaskDraft,
 };
 use taut_time::Duration;
 
@@ -179,12 +179,19 @@ fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
             },
             budget: fields.duration("budget"),
         },
+        evidence: wcet.map_or(&[][..], |wcet| wcet.many("evidence")).iter().filter_map(recording).collect(),
         sections: fields.many("sections").iter().map(section).collect(),
         segments: fields.many("segments").iter().map(segment).collect(),
         server: fields.text("server").map(str::to_owned),
         core: fields.integer("core").and_then(|core| u16::try_from(core).ok()),
         priority: fields.integer("priority"),
     })
+}
+
+/// `None` for a recording that could not be read.
+fn recording(item: &Item<'_>) -> Option<EvidenceFile> {
+    let Item::Fields(fields) = item else { return None };
+    Some(EvidenceFile { file: fields.text("file")?.to_owned(), hash: fields.text("hash")?.to_owned() })
 }
 
 /// Sections are known by position, so a section that could not be read keeps its place.

@@ -87,6 +87,7 @@ static MISTAKES: &[Mistake] = &[
     slip("[tasks.output]", "\"electrodes\"", "\"electrods\"", codes::DANGLING_NAME, "\"electrods\""),
     slip("[tasks.output]", "\"1ms\"", "\"0ms\"", codes::BAD_DEADLINE, "\"0ms\""),
     slip("[tasks.output]", "memory =", "memroy =", codes::UNKNOWN_KEY, "memroy"),
+    slip("[tasks.output]", "file = \"night/run.taut\"", "fil = \"night/run.taut\"", codes::UNKNOWN_KEY, "fil"),
     slip("[tasks.output]", "core = 0", "core = \"zero\"", codes::WRONG_TYPE, "\"zero\""),
     slip("[tasks.watch]", "[tasks.watch]", "[tasks.watch]\nmin-gap = \"1ms\"", codes::MISPLACED_KEY, "min-gap"),
     slip("[tasks.watch]", "wcet = {", "wcet = 3 #", codes::WRONG_TYPE, "3"),

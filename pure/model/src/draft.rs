@@ -7,8 +7,8 @@ use std::ops::{Deref, DerefMut};
 use taut_time::Duration;
 
 use crate::{
-    App, BestEffort, ChannelKind, ClientKind, Fault, Flow, Mechanism, Model, OverflowPolicy, Payload,
-    Platform, Reception, ServerPolicy, Shared, Size, Stated, rules,
+    App, BestEffort, ChannelKind, ClientKind, EvidenceFile, Fault, Flow, Mechanism, Model, OverflowPolicy,
+    Payload, Platform, Reception, ServerPolicy, Shared, Size, Stated, rules,
 };
 
 /// The input of [`Draft::build`], with names as references: everything from which a [`Model`] is made, before any rule
@@ -91,6 +91,7 @@ pub enum ClassDraft {
 pub struct RealTimeDraft {
     pub arrival: ArrivalDraft,
     pub stated: Stated,
+    pub evidence: Vec<EvidenceFile>,
     pub sections: Vec<SectionDraft>,
     pub segments: Vec<SegmentDraft>,
     pub server: Option<String>,

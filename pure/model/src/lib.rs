@@ -48,9 +48,9 @@ pub use set::{Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wron
 pub use system::{App, Chain, ChainStep, Client, ClientKind, Model, Service};
 pub use task::{BestEffort, Class, Cost, RealTime, Stated, Task, Waits};
 pub use taut_policy::{
-    Aim, Arrival, ArrivalPattern, CAPACITY_MAX, ChannelKind, ClientReads, Evidence, Flow, LINE_BYTES,
-    LockingProtocol, Mechanism, MechanismForm, OnMissingPrivilege, OverflowPolicy, Overrun, PRIORITY_MAX,
-    PROBE_PERIOD, PROBE_PRIORITY, PartyCounts, Reception, SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES,
-    SchedulingPolicy, ServerPolicy, Waiting, Way, is_name, lock_mechanisms,
+    Aim, Arrival, ArrivalPattern, CAPACITY_MAX, ChannelKind, ClientReads, Evidence, EvidenceFile, Flow,
+    LINE_BYTES, LockingProtocol, Mechanism, MechanismForm, OnMissingPrivilege, OverflowPolicy, Overrun,
+    PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY, PartyCounts, Reception, SAFE_STATE_MAX, STACK_BYTES,
+    STAMP_BYTES, SchedulingPolicy, ServerPolicy, Waiting, Way, is_name, lock_mechanisms,
 };
 pub use taut_time::{ParseSizeError, Size};

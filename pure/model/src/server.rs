@@ -44,6 +44,7 @@ pub(crate) fn as_task(budget: Duration, period: Duration) -> RealTime {
     RealTime {
         arrival: Arrival::Periodic { period, offset: Duration::ZERO },
         stated: Stated::new(period, Cost { value: budget, source: Evidence::Static, margin_permille: 0 }),
+        evidence: Vec::new(),
         sections: Vec::new(),
         segments: Vec::new(),
         server: None,

@@ -3,7 +3,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use taut_policy::{Arrival, Evidence, Overrun};
+use taut_policy::{Arrival, Evidence, EvidenceFile, Overrun};
 use taut_time::Duration;
 
 use crate::{ChannelId, CoreId, Section, Segment, ServiceId, Size};
@@ -35,6 +35,8 @@ pub struct RealTime {
     pub arrival: Arrival<ChannelId>,
     /// What the manifest states of it alone; read as if they were fields of this type.
     pub stated: Stated,
+    /// The recordings in which its execution time was measured, as the manifest states them.
+    pub evidence: Vec<EvidenceFile>,
     /// Its critical sections, at most one entry per resource; those of its segments, if it has any.
     pub sections: Vec<Section>,
     /// The segments of a job, in order, without the margin; empty if the manifest does not give them. The rest of the

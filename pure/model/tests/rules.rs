@@ -59,6 +59,7 @@ fn task(name: &str, period: Duration) -> TaskDraft {
                 period,
                 Cost { value: Duration::from_ns(1), source: Evidence::Guess, margin_permille: 0 },
             ),
+            evidence: Vec::new(),
             sections: Vec::new(),
             segments: Vec::new(),
             server: None,

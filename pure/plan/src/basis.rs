@@ -4,7 +4,7 @@
 //! What a proof rests on: execution times, costs of the machine, and assumptions about the machine.
 
 use serde::{Deserialize, Serialize};
-use taut_policy::Evidence;
+use taut_policy::{Evidence, EvidenceFile};
 use taut_time::Duration;
 
 use crate::{ClassPlan, Plan};
@@ -44,6 +44,9 @@ pub struct TimeBasis {
     pub time_ns: u64,
     /// Where it comes from.
     pub source: Evidence,
+    /// The recordings in which it was measured, as the manifest states them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<EvidenceFile>,
 }
 
 /// A cost of the machine.
@@ -69,9 +72,12 @@ impl Plan {
     /// What the proof of the plan rests on; none if there is no real-time task, so that there is nothing to prove.
     pub fn basis(&self) -> Option<Basis> {
         let time = |task: &crate::TaskPlan| match &task.class {
-            ClassPlan::RealTime { wcet, wcet_source, .. } => {
-                Some(TimeBasis { task: task.name.clone(), time_ns: wcet.as_ns(), source: *wcet_source })
-            }
+            ClassPlan::RealTime { wcet, wcet_source, wcet_evidence, .. } => Some(TimeBasis {
+                task: task.name.clone(),
+                time_ns: wcet.as_ns(),
+                source: *wcet_source,
+                evidence: wcet_evidence.clone(),
+            }),
             ClassPlan::BestEffort {} => None,
         };
         let execution_times: Vec<TimeBasis> = self.tasks.iter().filter_map(time).collect();
@@ -103,8 +109,8 @@ impl Plan {
 }
 
 impl Basis {
-    /// A summary for people: one line for execution times, one for costs of the machine if there are any, one for
-    /// assumptions.
+    /// A summary for people: one line for execution times, one for the recordings that they were measured in and one
+    /// for costs of the machine, if there are any, and one for assumptions.
     pub fn lines(&self) -> Vec<String> {
         let count = |source| self.execution_times.iter().filter(|time| time.source == source).count();
         let mut times: Vec<String> = [Evidence::Measured, Evidence::Static, Evidence::Guess]
@@ -130,6 +136,17 @@ impl Basis {
         let source = |(source, names): (&str, Vec<&str>)| format!("{} {source}", names.join(", "));
         let overheads: Vec<String> = sources.into_iter().map(source).collect();
         let mut lines = vec![format!("execution times: {}", times.join(", "))];
+        let mut files: Vec<&str> = Vec::new();
+        for of in self.execution_times.iter().flat_map(|time| &time.evidence) {
+            if !files.contains(&of.file.as_str()) {
+                files.push(&of.file);
+            }
+        }
+        if !files.is_empty() {
+            let more = files.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            lines.push(format!("recordings: {}{more}", files[..files.len().min(NAMED)].join(", ")));
+        }
         if !overheads.is_empty() {
             lines.push(format!("costs of the machine: {}", overheads.join("; ")));
         }
@@ -138,5 +155,5 @@ impl Basis {
     }
 }
 
-/// How many tasks with guessed execution times a summary names; it counts the others.
+/// How many tasks with guessed execution times, and how many recordings, a summary names; it counts the others.
 const NAMED: usize = 4;

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use taut_policy::{
-    Aim, Arrival, ChannelKind, Evidence, Flow, LockingProtocol, Mechanism, OnMissingPrivilege,
+    Aim, Arrival, ChannelKind, Evidence, EvidenceFile, Flow, LockingProtocol, Mechanism, OnMissingPrivilege,
     OverflowPolicy, Overrun, SchedulingPolicy, Way,
 };
 use taut_time::{Duration, Size};
@@ -216,6 +216,9 @@ pub enum ClassPlan {
         wcet: Duration,
         /// Where C comes from.
         wcet_source: Evidence,
+        /// The recordings in which C was measured, without its margin, as the manifest states them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        wcet_evidence: Vec<EvidenceFile>,
         /// R: the bound on the response time, from arrival to completion; none if not shown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         response: Option<Duration>,

@@ -229,6 +229,7 @@ fn class(
         deadline: task.deadline,
         wcet: task.wcet.bound().unwrap_or(Duration::MAX),
         wcet_source: task.wcet.source,
+        wcet_evidence: task.evidence.clone(),
         response,
         test,
         terms,

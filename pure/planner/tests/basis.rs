@@ -7,8 +7,8 @@ mod drafts;
 
 use drafts::{Edit, empty, model, payload, periodic, plan, shown, state, task, time};
 use taut_model::{
-    BestEffort, ClassDraft, Draft, Evidence, LockingProtocol, OverheadSources, Scalar, SectionDraft, Shared,
-    TaskDraft,
+    BestEffort, ClassDraft, Draft, Evidence, EvidenceFile, LockingProtocol, OverheadSources, Scalar,
+    SectionDraft, Shared, TaskDraft,
 };
 use taut_plan::{Basis, Mechanism, OverheadBasis, TimeBasis};
 use taut_time::Duration;
@@ -58,10 +58,19 @@ fn each_figure_has_its_source() {
     // The margin is part of the time.
     task(&mut draft, "m0").wcet.margin_permille = 500;
     draft.tasks.insert(1, best_effort("shell"));
+    let recorded = |file: &str| EvidenceFile { file: file.into(), hash: format!("sha256:{file}") };
+    task(&mut draft, "m0").evidence = vec![recorded("night/run.taut"), recorded("day/run.taut")];
     let times = [("m0", 1_500_000, Evidence::Measured), ("s1", 1_000_000, Evidence::Static)]
         .into_iter()
         .chain([("g2", 1_000_000, Evidence::Guess)])
-        .map(|(task, time_ns, source)| TimeBasis { task: task.into(), time_ns, source });
+        .map(|(task, time_ns, source)| TimeBasis {
+            task: task.into(),
+            time_ns,
+            source,
+            evidence: Vec::new(),
+        });
+    let mut times: Vec<TimeBasis> = times.collect();
+    times[0].evidence = vec![recorded("night/run.taut"), recorded("day/run.taut")];
     let overheads = [
         ("release", 60_000, "measured"),
         ("context-switch", 5_000, "static"),
@@ -72,7 +81,7 @@ fn each_figure_has_its_source() {
         "no other real-time thread, interrupt or hypervisor takes more of cores 3, 5 than is stated";
     let linux = "Linux grants SCHED_FIFO and locked memory";
     let expected = Basis {
-        execution_times: times.collect(),
+        execution_times: times,
         overheads: overheads.to_vec(),
         assumptions: vec![machine.into(), linux.into()],
         guesses: 2,
@@ -82,6 +91,7 @@ fn each_figure_has_its_source() {
         expected.lines(),
         [
             "execution times: 1 measured, 1 static, 1 guess (g2)".to_owned(),
+            "recordings: night/run.taut, day/run.taut".to_owned(),
             "costs of the machine: release measured; context-switch static; kernel-blocking guess".to_owned(),
             format!("the machine: {machine}; {linux}"),
         ]

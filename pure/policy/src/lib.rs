@@ -105,7 +105,7 @@ pub use sections::{LocalResource, Uncontended};
 pub use server::ServerPolicy;
 pub use srp::{Srp, SrpTask};
 pub use stated::{
-    Aim, CAPACITY_MAX, Evidence, OnMissingPrivilege, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY,
-    SAFE_STATE_MAX, STACK_BYTES, is_name,
+    Aim, CAPACITY_MAX, Evidence, EvidenceFile, OnMissingPrivilege, PRIORITY_MAX, PROBE_PERIOD,
+    PROBE_PRIORITY, SAFE_STATE_MAX, STACK_BYTES, is_name,
 };
 pub use store::Store;

@@ -3,6 +3,8 @@
 
 //! What a manifest states and a plan repeats.
 
+use alloc::string::String;
+
 use taut_time::Duration;
 
 /// The most urgent priority of a task. SCHED_FIFO on Linux has 1 to 99, sched(7).
@@ -40,6 +42,16 @@ pub enum Evidence {
     Static,
     /// An unmeasured estimate.
     Guess,
+}
+
+/// A recording in which an execution time was measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+pub struct EvidenceFile {
+    /// Its name, as the manifest states it. Nothing opens it.
+    pub file: String,
+    /// The digest of its bytes, as the manifest states it: `sha256:` and 64 hexadecimal digits.
+    pub hash: String,
 }
 
 /// The objective in choosing mechanisms, among those that meet every deadline and every chain's latency. The other

@@ -6,12 +6,13 @@
 //! [`Report::new`] joins a plan with a recorded run of it and judges: did every response, latency and age stay within
 //! its proven bound, and if not, was it the machine's fault or ours ([`blame`] has the rule)? The same report is then
 //! written for a terminal ([`Report::text`]), a program ([`Report::json`]), a browser ([`Report::html`]) and a trace
-//! viewer ([`Report::perfetto`]). The same viewer shows a [`Simulated`] run on the same tracks. Nothing here reads a
-//! clock or a file.
+//! viewer ([`Report::perfetto`]). The same viewer shows a [`Simulated`] run on the same tracks. [`Calibration`] collects
+//! the execution times of several runs. Nothing here reads a clock or a file.
 #![forbid(unsafe_code)]
 
 mod ages;
 pub mod blame;
+mod calibrate;
 mod decisions;
 #[cfg(test)]
 mod decoded;
@@ -44,6 +45,7 @@ mod verdict;
 mod waits;
 mod wording;
 
+pub use calibrate::{CalibratedRun, CalibratedTask, Calibration, FittedBound, NoFit, NotCalibrated};
 pub use figures::{
     ChainFigures, ChannelFigures, CoreFigures, Counts, Distribution, ProbeFigures, ReactionFigures,
     ResourceFigures, ServiceChange, StepFigures, TaskFigures,

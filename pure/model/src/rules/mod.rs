@@ -145,6 +145,7 @@ fn real_time(draft: &Draft, names: &Names<'_>, task: &RealTimeDraft) -> Option<R
     Some(RealTime {
         arrival: arrival(names, &task.arrival)?,
         stated: task.stated,
+        evidence: task.evidence.clone(),
         sections,
         segments,
         server,

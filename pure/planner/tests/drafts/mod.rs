@@ -33,6 +33,7 @@ pub fn periodic(name: &str, period: &str, deadline: &str, wcet: &str) -> TaskDra
     let real_time = RealTimeDraft {
         arrival: ArrivalDraft::Periodic { period: time(period), offset: Duration::ZERO },
         stated: Stated::new(time(deadline), cost(wcet, 0)),
+        evidence: Vec::new(),
         sections: Vec::new(),
         segments: Vec::new(),
         server: None,

@@ -48,6 +48,7 @@ fn task(task: Task) -> TaskPlan {
             deadline: task.deadline,
             wcet: task.wcet,
             wcet_source: Evidence::Measured,
+            wcet_evidence: Vec::new(),
             response: Some(task.response),
             test: "response time, fixed priority, preemptive, one core".to_owned(),
             terms: task.terms,
