@@ -20,6 +20,7 @@ use crate::claims::Analysis;
 #[command(after_help = "Examples:\n  \
     taut new arm                      make the application `arm`\n  \
     taut run apps/cochlear            check, plan, build, boot, run for 10s, report\n  \
+    taut run . --synthetic            the same for a manifest without its code\n  \
     taut check                        is the manifest of this folder sound, and does every deadline hold?\n  \
     taut explain --task processing    what its response time is made of")]
 pub(crate) struct Arguments {
@@ -62,6 +63,10 @@ pub(crate) enum Command {
         taut refute . --analysis deadlines --for 600s                    can a deadline be missed at all?")]
     Refute(Refute),
     /// Checks, plans, builds, boots and reports an application.
+    #[command(after_help = "Examples:\n  \
+        taut run apps/cochlear --for 2s                            an application\n  \
+        taut run apps/cochlear -- --wav FILE                       with arguments for it\n  \
+        taut run examples/rosace --synthetic --execution drawn     a manifest without its code")]
     Run(Run),
     /// Prints what a recorded run measured beside the bounds.
     Report(Report),
@@ -282,9 +287,29 @@ pub(crate) struct Run {
     /// Print every privileged action, and do nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Run a program that follows from the manifest in place of the application and its clients: each task executes for its
+    /// execution time, and moves its values. The program, the recording and the report are in target/taut/synthetic beside
+    /// the manifest.
+    #[arg(long, conflicts_with = "arguments")]
+    pub(crate) synthetic: bool,
+    /// How long the jobs of a synthetic program execute.
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Execution::Full, requires = "synthetic")]
+    pub(crate) execution: Execution,
+    /// Seed of the times that `--execution drawn` draws; the same seed draws the same times [default: 1].
+    #[arg(long, requires = "synthetic")]
+    pub(crate) seed: Option<u64>,
     /// Arguments for the application.
     #[arg(last = true)]
     pub(crate) arguments: Vec<std::ffi::OsString>,
+}
+
+/// How long the jobs of a synthetic program execute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Execution {
+    /// As long as the manifest states, without the margin.
+    Full,
+    /// Between half of that and all of it.
+    Drawn,
 }
 
 #[derive(Debug, Args)]

@@ -31,7 +31,8 @@ pub(crate) fn program(folder: &Path, exec: Option<&str>) -> Result<PathBuf, Fail
     build(&manifest)
 }
 
-fn build(manifest: &Path) -> Result<PathBuf, Failure> {
+/// Builds the package of a Cargo.toml with optimisation; returns its program.
+pub(crate) fn build(manifest: &Path) -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["build", "--release", "--message-format=json-render-diagnostics", "--manifest-path"])

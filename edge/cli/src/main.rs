@@ -27,6 +27,7 @@ mod run;
 mod say;
 mod sim;
 mod sweep;
+mod synthetic;
 mod task_set;
 mod trace;
 

@@ -11,7 +11,7 @@ use taut_plan::{ClassPlan, Plan, Size};
 use taut_sys::{clock, process, signals};
 use taut_time::Duration;
 
-use crate::arguments::{Format, Run, Screen};
+use crate::arguments::{Execution, Format, Run, Screen};
 use crate::build;
 use crate::check::size;
 use crate::input::Files;
@@ -19,11 +19,15 @@ use crate::outcome::{Failure, Outcome};
 use crate::plan::write;
 use crate::report::{self, RECORDING, output_folder};
 use crate::say::{errln, out};
+use crate::synthetic;
 
 /// The most that the recording of a run without an end may take: at 100 kB/s it holds 45 minutes.
 const LIMIT_FOREVER: Size = Size::from_bytes(256 << 20);
 
 pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> {
+    if arguments.seed.is_some() && arguments.execution == Execution::Full {
+        return Err(Failure::Usage("--seed: only `--execution drawn` draws anything".into()));
+    }
     let files = Files::find(&arguments.manifest)?;
     let text = files.load()?;
     let planned = text.planned()?;
@@ -41,13 +45,20 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
         errln!("help: {}", not.help);
         return Ok(Outcome::No);
     }
-    let out = arguments.out.clone().unwrap_or_else(|| output_folder(&files.folder));
+    // A recording of a synthetic program must not be taken for one of the application.
+    let usual =
+        || if arguments.synthetic { synthetic::folder(&files.folder) } else { output_folder(&files.folder) };
+    let out = arguments.out.clone().unwrap_or_else(usual);
     if arguments.dry_run {
         out!("{}", dry_run(&plan, &out));
         return Ok(Outcome::Yes);
     }
     // This comes before anything is written, so that a folder without a program stays as it was.
-    let program = build::program(&files.folder, model.app().exec.as_deref())?;
+    let program = if arguments.synthetic {
+        synthetic::program(model, &synthetic::folder(&files.folder))?
+    } else {
+        build::program(&files.folder, model.app().exec.as_deref())?
+    };
     let lock = plan.to_lock().map_err(|error| Failure::Internal(error.to_string()))?;
     if files.lock_text().as_ref() != Some(&lock) {
         write(&files.lock, &lock)?;
@@ -57,7 +68,9 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
     let duration = (!arguments.forever).then_some(arguments.duration);
     let patience = Patience::new(&plan, arguments.patience);
     let child = start(arguments, &program, &files, &out, duration)?;
+    let clients = arguments.synthetic.then(|| synthetic::Clients::start(&program, model));
     let Attended { status, interrupted } = attend(child, duration, &patience)?;
+    drop(clients);
     if let Some(signal) = status.signal() {
         errln!("signal {signal} ended {}; the recording contains the run up to that point", plan.app);
     }
@@ -110,8 +123,9 @@ fn start(
     duration: Option<Duration>,
 ) -> Result<Child, Failure> {
     let mut command = Command::new(program);
+    let own = arguments.synthetic.then(|| synthetic::arguments(arguments));
     command
-        .args(&arguments.arguments)
+        .args(own.as_ref().unwrap_or(&arguments.arguments))
         .env("TAUT_LOCK", absolute(&files.lock))
         .env("TAUT_OUT", absolute(out))
         .stdin(Stdio::null());

@@ -7,7 +7,7 @@ use taut_event::{Kind, Record};
 use taut_exec::LockError;
 use taut_scope::{Exceeded, Scope};
 use taut_sys::{clock, thread};
-use taut_time::Instant;
+use taut_time::{Duration, Instant};
 use taut_trace::Recorder;
 
 use crate::resource::Resource;
@@ -108,6 +108,8 @@ pub struct Job<'j> {
     pub(crate) number: u64,
     pub(crate) release_ns: u64,
     pub(crate) deadline_ns: u64,
+    /// The processor time that the job's thread had used when the job began.
+    pub(crate) began_ns: u64,
     pub(crate) scope: &'j Scope<'j>,
     pub(crate) event_recorder: &'j mut EventRecorder,
 }
@@ -133,6 +135,15 @@ impl<'j> Job<'j> {
         Instant::from_ns(clock::monotonic_ns())
     }
 
+    /// The processor time that the job has used so far: without the time in which its core ran other threads, but with
+    /// the time for which the job spun at a lock. The report says at most what this returns at the
+    /// job's end, and some microseconds less of a job that was never preempted.
+    ///
+    /// *Real-time*: one system call, about half a microsecond.
+    pub fn used(&self) -> Duration {
+        Duration::from_ns(clock::thread_cpu_ns().saturating_sub(self.began_ns))
+    }
+
     /// Runs `section` with the value of a resource, while no other job holds the resource. Locks end in reverse
     /// order by construction, also when `section` panics. A panic poisons the value, because it may be half
     /// changed: after that only [`Job::recover`] gets it.
@@ -149,13 +160,16 @@ impl<'j> Job<'j> {
         resource: &Resource<T>,
         section: impl FnOnce(&mut T, &mut Job<'_>) -> R,
     ) -> Result<R, LockError> {
-        let Self { inner, number, release_ns, deadline_ns, scope, event_recorder } = self;
+        let Self { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder } = self;
         // Without a dispatcher the plan has no resources.
         let inner = inner.as_mut().ok_or(LockError::Foreign)?;
         resource.lock(inner, |value, inner| {
-            let (number, release_ns, deadline_ns) = (*number, *release_ns, *deadline_ns);
+            let (number, release_ns, deadline_ns, began_ns) = (*number, *release_ns, *deadline_ns, *began_ns);
             let inner = Some(inner.reborrow());
-            section(value, &mut Job { inner, number, release_ns, deadline_ns, scope, event_recorder })
+            section(
+                value,
+                &mut Job { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder },
+            )
         })
     }
 
@@ -173,16 +187,16 @@ impl<'j> Job<'j> {
         resource: &Resource<T>,
         section: impl FnOnce(&mut T, bool, &mut Job<'_>) -> R,
     ) -> Result<R, LockError> {
-        let Self { inner, number, release_ns, deadline_ns, scope, event_recorder } = self;
+        let Self { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder } = self;
         // Without a dispatcher the plan has no resources.
         let inner = inner.as_mut().ok_or(LockError::Foreign)?;
         resource.recover(inner, |value, by, inner| {
-            let (number, release_ns, deadline_ns) = (*number, *release_ns, *deadline_ns);
+            let (number, release_ns, deadline_ns, began_ns) = (*number, *release_ns, *deadline_ns, *began_ns);
             let inner = Some(inner.reborrow());
             section(
                 value,
                 by.is_some(),
-                &mut Job { inner, number, release_ns, deadline_ns, scope, event_recorder },
+                &mut Job { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder },
             )
         })
     }

@@ -152,18 +152,20 @@ impl<'s> JobContext<'s> {
     }
 
     /// Runs the code of a job that has begun, in an empty release scope, and completes the job's flows. `inner` is the
-    /// dispatcher's job.
+    /// dispatcher's job, `began_ns` the processor time that the thread had used when the job began.
     #[inline]
     pub(crate) fn execute(
         &mut self,
         job: Released,
         inner: Option<taut_exec::Job<'_>>,
+        began_ns: u64,
         code: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         self.scope.clear();
         let (number, release_ns, deadline_ns) = (job.number, job.at_ns, self.timing.deadline_ns);
         let (scope, event_recorder) = (&self.scope, &mut self.event_recorder);
-        let result = code(&mut Job { inner, number, release_ns, deadline_ns, scope, event_recorder });
+        let result =
+            code(&mut Job { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder });
         self.complete_flows();
         result
     }
@@ -207,8 +209,8 @@ impl<'s> JobContext<'s> {
         code: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>,
     ) {
         let released = Released { number: job.number(), at_ns: job.arrival().as_ns() };
-        let before = heap_uses();
-        let result = self.execute(released, Some(job.reborrow()), code);
+        let (before, began_ns) = (heap_uses(), job.began_ns());
+        let result = self.execute(released, Some(job.reborrow()), began_ns, code);
         if result.is_err() || self.scope.refused() != 0 {
             self.record_failure(result, released.number, clock::monotonic_ns());
         }

@@ -81,7 +81,7 @@ impl<'s> TaskThread<'s> {
         let start_ns = clock::monotonic_ns();
         context.record_start(job, start_ns);
         let cpu_before_ns = account.look(start_ns);
-        let result = context.execute(job, None, code);
+        let result = context.execute(job, None, cpu_before_ns, code);
         let end_ns = clock::monotonic_ns();
         let cpu_ns = account.look(end_ns).saturating_sub(cpu_before_ns);
         thread_slot.end();

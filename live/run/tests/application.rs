@@ -64,6 +64,62 @@ fn releases_stand_on_an_absolute_clock() {
     assert_eq!(taut_event::Ending::of(&outcome.records), taut_event::Ending::Done);
 }
 
+/// What a job has used is its own processor time, whoever schedules it: a more urgent job preempts it, and its time does not
+/// count.
+#[test]
+fn a_job_learns_what_it_has_used() {
+    const TASKS: &str = r#"
+[tasks.urgent]
+arrival = { periodic = "2ms" }
+deadline = "2ms"
+wcet = { value = "600us", source = "guess" }
+core = 0
+priority = 50
+[tasks.slow]
+arrival = { periodic = "20ms" }
+deadline = "20ms"
+wcet = { value = "5ms", source = "guess" }
+core = 0
+priority = 40
+"#;
+    /// By job of `slow`: what it had used at its end, and how long it ran by the clock (ns).
+    static ENDS: [[AtomicU64; 2]; 16] = [const { [const { AtomicU64::new(0) }; 2] }; 16];
+    for executor in ["native", "dispatched"] {
+        ENDS.iter().flatten().for_each(|end| end.store(0, Ordering::Relaxed));
+        let tables = format!("executor = \"{executor}\"\n{TASKS}");
+        let outcome = run(&tables, Some(Duration::from_ms(150)), |app| {
+            app.task("urgent", |_| {
+                Ok(each(|job| {
+                    let from = job.now();
+                    while job.now().since(from) < Duration::from_us(500) {}
+                    Ok(())
+                }))
+            })?;
+            app.task("slow", |_| {
+                Ok(each(|job| {
+                    let from = job.now();
+                    while job.used() < Duration::from_ms(3) {}
+                    let [used, took] = &ENDS[job.number() as usize % ENDS.len()];
+                    took.store(job.now().since(from).as_ns(), Ordering::Relaxed);
+                    used.store(job.used().as_ns(), Ordering::Relaxed);
+                    Ok(())
+                }))
+            })
+        });
+        assert!(outcome.ending.as_ref().unwrap().orderly, "{executor}");
+        let ends = ENDS.each_ref().map(|end| end.each_ref().map(|end| end.load(Ordering::Relaxed)));
+        // It runs for 3 ms of its own, in which the urgent job preempts it at least once.
+        assert!(ends.iter().any(|[used, took]| *took > used + 300_000), "{executor}: {ends:?}");
+        let completions = outcome.of_task(Kind::Complete, 1);
+        assert!(completions.len() > 3, "{executor}: {completions:?}");
+        for complete in completions {
+            let used = ends[complete.job as usize % ends.len()][0];
+            // The record adds what the end of the job takes, and lacks a part of its wake-up.
+            assert!(complete.value.abs_diff(used) < 200_000, "{executor}: {complete:?}, {ends:?}");
+        }
+    }
+}
+
 #[test]
 fn a_heap_use_is_counted() {
     let outcome = run(TICK, Some(Duration::from_ms(30)), |app| {

@@ -11,7 +11,8 @@
 //! fields = name ":" item { "," name ":" item }
 //! number = "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "u64" | "i64" | "f32" | "f64"
 //! count  = a decimal number without sign and leading zeros
-//! name   = that of the field in the program, or its position from 0 in a struct whose fields have no names
+//! name   = that of the field in the program, without the `r#` of a raw identifier, or its position from 0 in a struct
+//!          whose fields have no names
 //! ```
 //!
 //! | words                          | what                                                                    |
@@ -79,6 +80,15 @@ impl Words {
                 }
                 sum
             }
+        }
+    }
+
+    /// The name of a field from its text in the program: without the `r#` of a raw identifier. For [`layout!`](crate::layout!).
+    #[doc(hidden)]
+    pub const fn field_name(text: &'static str) -> &'static str {
+        match text.as_bytes() {
+            [b'r', b'#', ..] => text.split_at(2).1,
+            _ => text,
         }
     }
 
@@ -193,7 +203,7 @@ macro_rules! layout {
                 )+
                 assert!(end == ::core::mem::size_of::<$name>(), "a layout names all fields, and there is no padding");
                 $crate::Words::Fields(&[
-                    $((::core::stringify!($field), <$type as $crate::Layout>::WORDS)),+
+                    $(($crate::Words::field_name(::core::stringify!($field)), <$type as $crate::Layout>::WORDS)),+
                 ])
             };
         }

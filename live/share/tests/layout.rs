@@ -34,6 +34,14 @@ struct Turned {
 }
 layout!(Turned { y: f32, x: f32 });
 
+#[repr(C)]
+struct Keywords {
+    r#type: u64,
+    r: u32,
+    r#match: u32,
+}
+layout!(Keywords { r#type: u64, r: u32, r#match: u32 });
+
 #[test]
 fn words_are_those_of_the_grammar() {
     fn check<T: Layout>(words: &str) {
@@ -52,6 +60,7 @@ fn words_are_those_of_the_grammar() {
     check::<[Tip; 2]>("(x:f32,y:f32)*2");
     check::<Arm>("at:u64,tips:(x:f32,y:f32)*2,names:u16*..3");
     check::<Packed>("kind:u8,value:f64");
+    check::<Keywords>("type:u64,r:u32,match:u32");
 }
 
 #[test]

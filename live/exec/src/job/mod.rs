@@ -79,6 +79,8 @@ pub struct Job<'j> {
     pub(crate) task: u32,
     deadline_ns: u64,
     arrived: Arrived,
+    /// The processor time of the job's thread when the job began (ns).
+    began_ns: u64,
     /// The number of sections of resources of several cores that the job is in.
     pub(crate) depth: u32,
     /// The bits of which a fitting resource key has none: see [`crate::key`].
@@ -96,6 +98,7 @@ impl<'j> Job<'j> {
         worker: u32,
         task: u32,
         arrived: Arrived,
+        began_ns: u64,
         deadline_ns: u64,
         thread_slot: &'j ThreadSlot,
     ) -> Self {
@@ -108,6 +111,7 @@ impl<'j> Job<'j> {
             task,
             deadline_ns,
             arrived,
+            began_ns,
             depth: 0,
             lacks,
             watched,
@@ -144,6 +148,11 @@ impl<'j> Job<'j> {
     /// The time now, on the same clock. One clock read, no system call.
     pub fn now(&self) -> Instant {
         Instant::from_ns(clock::monotonic_ns())
+    }
+
+    /// The processor time that the job's thread had used when the job began (ns). What the job uses counts from there.
+    pub fn began_ns(&self) -> u64 {
+        self.began_ns
     }
 
     /// Runs `section` with the value of a resource, while no other job has the resource. Locks are released in reverse

@@ -119,7 +119,7 @@ fn run<'c>(
     let began_ns = account.look(begin_ns);
     let slot = &mut state.tasks[task as usize];
     slot.began_ns = began_ns;
-    let mut job = Job::new(shared, me, task, slot.job, slot.deadline_ns, thread_slot);
+    let mut job = Job::new(shared, me, task, slot.job, began_ns, slot.deadline_ns, thread_slot);
     let limit_ns = slot.limit_ns.saturating_add(slot.job.arrival_ns);
     thread_slot.begin(state.log.tasks[task as usize], slot.job.number, limit_ns);
     inside.leave_and_call();

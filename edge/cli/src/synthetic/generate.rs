@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The text of the program that stands in for an application's code: it follows from the model alone.
+//!
+//! `main.rs` has the payloads, and one call for each task, resource and service. What tasks do is in `load.rs`, which is
+//! the same for every manifest. Names of the manifest reach `taut` as strings; Rust's own names are made here.
+
+use std::fmt::Write as _;
+
+use taut_model::{
+    Arrival, BestEffort, Channel, ChannelId, ChannelKind, Class, Model, PartyId, Payload, PayloadField,
+    RealTime, Reception, Segment, TaskId,
+};
+use taut_time::Duration;
+
+/// What tasks and clients do: `src/load.rs` of every program.
+pub(crate) const LOAD: &str = include_str!("load.rs");
+
+/// How often a best-effort task without `min-gap` is active.
+const TASK_GAP: Duration = Duration::from_ms(10);
+/// How often a client without `min-gap` sends.
+const CLIENT_GAP: Duration = Duration::from_ms(100);
+
+/// `Cargo.toml`, for a program that depends on `taut` as `source` says: `path = "…"` or `git = "…"`.
+pub(crate) fn cargo_toml(app: &str, source: &str) -> String {
+    format!(
+        "# Made by `taut run --synthetic`, and written anew when the manifest changes.\n\
+         [package]\nname = \"{app}-synthetic\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
+         [dependencies]\ntaut = {{ {source} }}\n\n\
+         # A workspace of its own, wherever it lies.\n[workspace]\n\n\
+         [profile.release]\ndebug = \"line-tables-only\"\nlto = \"off\"\n"
+    )
+}
+
+/// `src/main.rs`.
+pub(crate) fn main_rs(model: &Model) -> String {
+    let mut text = format!(
+        "// Made by `taut run --synthetic` from the manifest of `{0}`, and written anew when that changes.\n\n\
+         #![allow(dead_code, non_camel_case_types, unused_imports, unused_variables)]\n\n\
+         mod load;\n\n\
+         use std::process::ExitCode;\n\n\
+         use load::{{Execution, Load, Role, hold, run, times}};\n\
+         use taut::{{App, CountingAllocator, Error}};\n\n\
+         #[global_allocator]\nstatic ALLOCATOR: CountingAllocator = CountingAllocator;\n\n\
+         fn main() -> ExitCode {{\n    \
+             match load::role() {{\n        \
+                 Ok(Role::Application(execution)) => taut::start(move |app: &mut App<'_>| set_up(app, execution)),\n        \
+                 Ok(Role::Client(name)) => client(&name),\n        \
+                 Err(usage) => {{\n            \
+                     taut::errln!(\"{{usage}}\");\n            \
+                     ExitCode::from(2)\n        \
+                 }}\n    \
+             }}\n\
+         }}\n",
+        model.app().name
+    );
+    for at in 0..model.payloads().len() {
+        text.push_str(&payload(model, at));
+    }
+    text.push_str(&set_up(model));
+    text.push_str(&clients(model));
+    text
+}
+
+/// The type of a payload: no other has its name, whichever characters the manifest's name has.
+fn type_name(model: &Model, at: usize) -> String {
+    let name = model.payloads()[at].name.replace('-', "_");
+    format!("P{at}_{name}")
+}
+
+/// The words that are no names in Rust, in any edition, and their raw forms are names.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else",
+    "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
+    "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "static", "struct", "trait",
+    "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
+/// The words of which not even the raw form is a name.
+const NEVER_NAMES: &[&str] = &["crate", "self", "super"];
+
+fn payload(model: &Model, at: usize) -> String {
+    let payload = &model.payloads()[at];
+    let name = type_name(model, at);
+    let has = |word: &&str| payload.fields.iter().any(|field| field.name == *word);
+    match payload.fields.as_slice() {
+        [array] if array.name.is_empty() => format!("\ntype {name} = {};\n", type_of(array)),
+        _ if NEVER_NAMES.iter().any(has) => by_hand(payload, &name),
+        fields => {
+            let fields = fields.iter().map(|field| {
+                let raw = if KEYWORDS.contains(&field.name.as_str()) { "r#" } else { "" };
+                format!("        {raw}{}: {},\n", field.name, type_of(field))
+            });
+            format!("\ntaut::payload! {{\n    struct {name} {{\n{}    }}\n}}\n", fields.collect::<String>())
+        }
+    }
+}
+
+/// A payload with the words of its layout: a field has a name that no field in Rust can have.
+fn by_hand(payload: &Payload, name: &str) -> String {
+    let (mut fields, mut words) = (String::new(), String::new());
+    for field in &payload.fields {
+        let of = type_of(field);
+        let _ = writeln!(fields, "    field_{}: {of},", field.name);
+        let _ = writeln!(words, "        (\"{}\", <{of} as taut::Layout>::WORDS),", field.name);
+    }
+    let derived = ["FromBytes", "IntoBytes", "Immutable", "KnownLayout"];
+    let derived = derived.map(|of| format!("taut::zerocopy::{of}")).join(", ");
+    format!(
+        "\n#[derive(Clone, Copy, Debug, {derived})]\n#[zerocopy(crate = \"taut::zerocopy\")]\n#[repr(C)]\n\
+         struct {name} {{\n{fields}}}\n\n\
+         impl taut::Layout for {name} {{\n    const WORDS: taut::Words = taut::Words::Fields(&[\n{words}    ]);\n}}\n"
+    )
+}
+
+fn type_of(field: &PayloadField) -> String {
+    match field.len {
+        1 => field.scalar.name().to_owned(),
+        len => format!("[{}; {len}]", field.scalar.name()),
+    }
+}
+
+/// The function that gives the application its code.
+fn set_up(model: &Model) -> String {
+    let mut text =
+        String::from("\nfn set_up(app: &mut App<'_>, execution: Execution) -> Result<(), Error> {\n");
+    if model.app().safe_state.is_some() {
+        text.push_str("    app.safe_state(|| ())?;\n");
+    }
+    for (at, resource) in model.resources().iter().enumerate() {
+        // The runtime makes those that guard a state.
+        if model.guarding(at).is_none() {
+            let _ = writeln!(text, "    app.resource(\"{}\", ())?;", resource.name);
+        }
+    }
+    for id in model.task_ids().filter(|id| model.task(*id).service.is_none()) {
+        text.push_str(&task(model, id, "app", "    "));
+    }
+    for (at, service) in model.services().iter().enumerate() {
+        let _ = writeln!(text, "    app.service(\"{}\", |service| {{", service.name);
+        let own = |id: &TaskId| model.task(*id).service.is_some_and(|service| service.index() == at);
+        for id in model.task_ids().filter(own) {
+            text.push_str(&task(model, id, "service", "        "));
+        }
+        text.push_str("        Ok(())\n    })?;\n");
+    }
+    text.push_str("    Ok(())\n}\n");
+    text
+}
+
+/// The call that gives a task of `owner` its code.
+fn task(model: &Model, id: TaskId, owner: &str, indent: &str) -> String {
+    match &model.task(id).class {
+        Class::RealTime(real_time) => real_time_task(model, (id, real_time), owner, indent),
+        Class::BestEffort(best_effort) => best_effort_task(model, (id, best_effort), indent),
+    }
+}
+
+fn real_time_task(model: &Model, (id, task): (TaskId, &RealTime), owner: &str, indent: &str) -> String {
+    let trigger = model.trigger(id);
+    let call = match &task.arrival {
+        Arrival::Periodic { .. } => "task".to_owned(),
+        Arrival::Sporadic { trigger, .. } => {
+            format!("receiver::<{}, _>", type_name(model, model.channel(*trigger).payload))
+        }
+    };
+    let mut text = format!("{indent}{owner}.{call}(\"{}\", |create| {{\n", model.task(id).name);
+    let steps = steps(model, task, &format!("{indent}        "));
+    for (at, resource) in model.resources().iter().enumerate() {
+        if task.sections.iter().any(|section| section.resource.index() == at) && model.guarding(at).is_none()
+        {
+            let _ = writeln!(text, "{indent}    let r{at} = create.resource::<()>(\"{}\")?;", resource.name);
+        }
+    }
+    let (inputs, outputs) = ends(model, PartyId::Task(id), trigger);
+    let _ = writeln!(text, "{indent}    let inputs = {};", list(&inputs, indent));
+    let _ = writeln!(text, "{indent}    let steps = {};", list(&steps, indent));
+    let _ = writeln!(text, "{indent}    let outputs = {};", list(&outputs, indent));
+    let (at, ns) = (id.index(), task.wcet.value.as_ns());
+    let _ = writeln!(text, "{indent}    Ok(Load::new((execution, {at}), {ns}, inputs, steps, outputs))");
+    let _ = writeln!(text, "{indent}}})?;");
+    text
+}
+
+fn best_effort_task(model: &Model, (id, task): (TaskId, &BestEffort), indent: &str) -> String {
+    let (inputs, outputs) = ends(model, PartyId::Task(id), None);
+    let gap_ns = task.min_gap.unwrap_or(TASK_GAP).as_ns();
+    format!(
+        "{indent}app.best_effort(\"{}\", |create| {{\n{indent}    let inputs = {};\n\
+         {indent}    let outputs = {};\n{indent}    Ok(load::best_effort({gap_ns}, inputs, outputs))\n{indent}}})?;\n",
+        model.task(id).name,
+        list(&inputs, indent),
+        list(&outputs, indent)
+    )
+}
+
+/// A `vec!` with these items, a line each, in a statement that is indented one level beyond `indent`.
+fn list(items: &[String], indent: &str) -> String {
+    if items.is_empty() {
+        return "vec![]".to_owned();
+    }
+    let items: String = items.iter().map(|item| format!("{indent}        {item},\n")).collect();
+    format!("vec![\n{items}{indent}    ]")
+}
+
+/// The ends of a task: what it reads but for its trigger, and what it writes.
+fn ends(model: &Model, party: PartyId, trigger: Option<ChannelId>) -> (Vec<String>, Vec<String>) {
+    let mut ends = (Vec::new(), Vec::new());
+    for id in model.channel_ids() {
+        let Channel { name, kind, payload, sends_per_release: most, .. } = model.channel(id);
+        let of = type_name(model, *payload);
+        if reads(model, id, party) && trigger != Some(id) {
+            ends.0.push(match kind {
+                ChannelKind::Queue => {
+                    let (most, wakes) = (model.channel(id).takes_per_release, wakes(model, id));
+                    format!("load::receives::<{of}>(create, \"{name}\", {most}, {wakes})?")
+                }
+                ChannelKind::State => format!("load::reads::<{of}>(create, \"{name}\")?"),
+            });
+        }
+        if model.channel(id).writer == party {
+            ends.1.push(match kind {
+                ChannelKind::Queue => format!("load::sends::<{of}>(create, \"{name}\", {most})?"),
+                ChannelKind::State => format!("load::publishes::<{of}>(create, \"{name}\")?"),
+            });
+        }
+    }
+    ends
+}
+
+fn reads(model: &Model, channel: ChannelId, party: PartyId) -> bool {
+    model.channel(channel).readers.contains(&party)
+}
+
+/// Whether a reader that is not real-time sleeps until a value comes.
+fn wakes(model: &Model, channel: ChannelId) -> bool {
+    model.channel(channel).reception == Reception::Wait
+}
+
+/// The steps of a job: its segments, or its sections with the rest of its execution spread evenly between them. The rest
+/// of the execution time comes after the last step.
+fn steps(model: &Model, task: &RealTime, indent: &str) -> Vec<String> {
+    if !task.segments.is_empty() {
+        return task.segments.iter().flat_map(|part| segment(part, indent)).collect();
+    }
+    let own = |at: usize| model.guarding(at).is_none();
+    let sections: Vec<_> = task.sections.iter().filter(|section| own(section.resource.index())).collect();
+    let count: u64 = sections.iter().map(|section| u64::from(section.count)).sum();
+    let held = sections.iter().fold(0u64, |held, section| {
+        held.saturating_add(section.longest.as_ns().saturating_mul(section.count.into()))
+    });
+    let gap = task.wcet.value.as_ns().saturating_sub(held) / (count + 1);
+    let step = |section: &&taut_model::Section| {
+        let (resource, ns) = (section.resource.index(), section.longest.as_ns());
+        let once = format!("run({gap}), hold(&r{resource}, vec![run({ns})])");
+        if section.count == 1 { once } else { format!("times({}, vec![{once}])", section.count) }
+    };
+    sections.iter().map(step).collect()
+}
+
+/// A segment, with those inside it.
+fn segment(part: &Segment, indent: &str) -> Vec<String> {
+    match part {
+        Segment::Normal(time) => vec![format!("run({})", time.as_ns())],
+        Segment::Section { resource, inside } => {
+            let deeper = format!("{indent}    ");
+            let inside: Vec<String> = inside.iter().flat_map(|part| segment(part, &deeper)).collect();
+            let is_flat = inside.iter().all(|step| step.starts_with("run("));
+            let inside = if is_flat {
+                format!("vec![{}]", inside.join(", "))
+            } else {
+                let lines: String = inside.iter().map(|step| format!("{deeper}{step},\n")).collect();
+                format!("vec![\n{lines}{indent}]")
+            };
+            vec![format!("hold(&r{resource}, {inside})")]
+        }
+    }
+}
+
+/// The function that runs a client of the manifest.
+fn clients(model: &Model) -> String {
+    let mut text = String::from("\nfn client(name: &str) -> ExitCode {\n    match name {\n");
+    let app = &model.app().name;
+    let mut parties = Vec::new();
+    for channel in model.channels() {
+        parties.extend(std::iter::once(channel.writer).chain(channel.readers.iter().copied()));
+    }
+    for (at, client) in model.clients().iter().enumerate() {
+        let gap_ns = client.min_gap.unwrap_or(CLIENT_GAP).as_ns();
+        let party = parties.iter().find(|party| matches!(party, PartyId::Client(id) if id.index() == at));
+        let ends = party.map_or_else(Vec::new, |party| client_ends(model, *party));
+        let _ = writeln!(
+            text,
+            "        \"{0}\" => load::client(\"{app}\", \"{0}\", {gap_ns}, |client| {{\n            Ok({1})\n        }}),",
+            client.name,
+            list(&ends, "        ")
+        );
+    }
+    text.push_str(
+        "        _ => {\n            taut::errln!(\"the manifest has no client `{name}`\");\n            \
+         ExitCode::from(2)\n        }\n    }\n}\n",
+    );
+    text
+}
+
+fn client_ends(model: &Model, party: PartyId) -> Vec<String> {
+    let mut ends = Vec::new();
+    for id in model.channel_ids() {
+        let Channel { name, kind, payload, sends_per_release: most, .. } = model.channel(id);
+        let of = type_name(model, *payload);
+        if reads(model, id, party) {
+            ends.push(match kind {
+                ChannelKind::Queue => {
+                    format!("load::client_receives::<{of}>(client, \"{name}\", {})?", wakes(model, id))
+                }
+                ChannelKind::State => format!("load::client_reads::<{of}>(client, \"{name}\")?"),
+            });
+        }
+        if model.channel(id).writer == party {
+            let most = if *kind == ChannelKind::Queue { *most } else { 1 };
+            ends.push(format!("load::client_writes::<{of}>(client, \"{name}\", {most})?"));
+        }
+    }
+    ends
+}
