@@ -19,6 +19,7 @@ mod input;
 mod new;
 mod others;
 mod outcome;
+mod package;
 mod plan;
 mod refute;
 mod replay;

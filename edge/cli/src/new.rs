@@ -10,11 +10,9 @@ use std::path::{Path, PathBuf};
 use crate::arguments::{New, Template};
 use crate::input::unreachable;
 use crate::outcome::{Failure, Outcome};
+use crate::package::{KEYWORDS, LIBRARY, dependency};
 use crate::say::outln;
 
-/// The crate that an application imports, in the checkout from which this command was built.
-const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../taut");
-const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 const RUST_VERSION: &str = env!("CARGO_PKG_RUST_VERSION");
 
 /// The most housekeeping CPUs that a new manifest lists: people read it.
@@ -77,15 +75,6 @@ fn name(path: &Path, template: Template) -> Result<&str, Failure> {
         None => Ok(name),
     }
 }
-
-/// The keywords of Rust, in use and reserved.
-const KEYWORDS: &[&str] = &[
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
-    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
-    "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static",
-    "struct", "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual",
-    "where", "while", "yield",
-];
 
 /// The libraries of Rust, and the folders that Cargo makes among its results.
 const RESERVED: &[&str] =
@@ -235,20 +224,6 @@ debug = "line-tables-only"
     )
 }
 
-/// Where Cargo finds the crate `taut`: in the checkout, if that is still there and is not one of Cargo's own, else in
-/// the repository.
-fn dependency(library: &Path) -> String {
-    let there = library.join("Cargo.toml").is_file();
-    let path = if there { library.canonicalize().ok() } else { None };
-    match path.as_deref().and_then(Path::to_str) {
-        // A string of JSON is one of TOML.
-        Some(path) if !path.contains("/git/checkouts/") => {
-            format!("path = {}", serde_json::Value::from(path))
-        }
-        _ => format!("git = \"{REPOSITORY}\""),
-    }
-}
-
 fn readme(name: &str, template: Template) -> String {
     let mut text = format!(
         "# {name}\n\n    \
@@ -297,22 +272,6 @@ mod tests {
         assert_eq!(keys(&[]), ["cores = [0]"]);
         let many: Vec<u16> = (0..64).collect();
         assert_eq!(keys(&many), ["cores = [63]", "housekeeping = [0, 1, 2, 3, 4, 5, 6, 7]"]);
-    }
-
-    #[test]
-    fn the_crate_is_in_the_checkout_or_in_the_repository() {
-        assert!(dependency(Path::new(LIBRARY)).starts_with("path = \"/"));
-        let folder = tempfile::tempdir().unwrap();
-        let repository = format!("git = \"{REPOSITORY}\"");
-        assert_eq!(dependency(folder.path()), repository);
-        for (name, is_path) in [("a \"b\"", true), (".cargo/git/checkouts/taut", false)] {
-            let library = folder.path().join(name);
-            fs::create_dir_all(&library).unwrap();
-            fs::write(library.join("Cargo.toml"), "").unwrap();
-            let text = dependency(&library);
-            assert_eq!(text.ends_with(r#"/a \"b\"""#), is_path, "{text}");
-            assert_eq!(text == repository, !is_path, "{text}");
-        }
     }
 
     #[test]

@@ -7,6 +7,9 @@
 
 #[path = "../src/synthetic/generate.rs"]
 mod generate;
+#[path = "../src/package.rs"]
+#[allow(dead_code, reason = "the generator takes its names")]
+mod package;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

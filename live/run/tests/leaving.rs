@@ -271,7 +271,7 @@ fn panel(folder: &Path, rejects: bool) {
     assert!(attachment.reading_end::<Value>("values", false).is_err(), "it is a queue");
     let second = attachment.reading_end::<Value>("values", true);
     assert_eq!(second.is_err(), rejects, "one end of a queue that rejects, any number of another");
-    assert!(attachment.end::<Value>("values", Role::Writes).is_err(), "it is told to read");
+    assert!(attachment.end::<Value>("values", Role::Writes).is_err(), "in the manifest it reads");
     let mut received: Option<Received> = None;
     loop {
         let Some((sequence, value)) = end.receive_within(Duration::from_ms(10)) else { continue };

@@ -432,8 +432,7 @@ fn reader_of(
         "`{reads}` reads channel `{name}` with a unit delay, but the channel is not a synchronous flow"
     );
     if let Some(region) = reader.event_count {
-        let waits =
-            channel.kind == ChannelKind::Queue && parties.real_time_writer && parties.real_time_readers == 0;
+        let waits = channel.kind == ChannelKind::Queue && parties.leave_real_time();
         require!(waits, "`{reads}` cannot wait for channel `{name}` by an event count");
         require!(
             region.size == LINE_BYTES,

@@ -377,6 +377,13 @@ pub struct PartyCounts {
     pub overflow: OverflowPolicy,
 }
 
+impl PartyCounts {
+    /// Whether values leave the real-time side: the writer is real-time, and no reader is.
+    pub fn leave_real_time(&self) -> bool {
+        self.real_time_writer && self.readers > 0 && self.real_time_readers == 0
+    }
+}
+
 impl Mechanism {
     /// The name as the paper prints it.
     pub const fn paper_name(self) -> &'static str {
@@ -447,18 +454,8 @@ impl Mechanism {
                     && readers == 1
                     && (real_time_writer || real_time_readers == 1)
             }
-            Self::Qrtwo => {
-                overflow == OverflowPolicy::DropOldest
-                    && real_time_writer
-                    && readers >= 1
-                    && real_time_readers == 0
-            }
-            Self::Qrtwc => {
-                overflow == OverflowPolicy::Clear
-                    && real_time_writer
-                    && readers >= 1
-                    && real_time_readers == 0
-            }
+            Self::Qrtwo => overflow == OverflowPolicy::DropOldest && parties.leave_real_time(),
+            Self::Qrtwc => overflow == OverflowPolicy::Clear && parties.leave_real_time(),
             Self::Chen | Self::DoubleBuffer | Self::Presence | Self::Peterson => {
                 real_time_readers >= 1 && readers <= self.claims_max()
             }

@@ -35,13 +35,6 @@ fn show(link: &mut impl Link, arguments: &Arguments) -> ExitCode {
         let mut output = std::io::stdout().lock();
         ui::headless(link, screen, &mut RealClock::start(), length, &mut output)
     } else {
-        if !cfg!(feature = "screen") {
-            taut::errln!(
-                "error: this cochlear-ui was built without its picture\n\
-                 help: --headless prints values; build with `--features screen` for the picture"
-            );
-            return ExitCode::from(3);
-        }
         picture(link, screen, length)
     };
     match result {
@@ -76,7 +69,8 @@ fn picture(link: &mut impl Link, screen: Screen, length: Option<Duration>) -> Re
     ui::interactive(link, screen, length).map(|()| true)
 }
 
+/// As above, of a program that was built without the picture.
 #[cfg(not(feature = "screen"))]
 fn picture(_: &mut impl Link, _: Screen, _: Option<Duration>) -> Result<bool, Failure> {
-    Ok(false)
+    Err(Failure::Output(std::io::Error::other("this program was built without `--features screen`")))
 }

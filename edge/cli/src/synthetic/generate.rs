@@ -14,6 +14,8 @@ use taut_model::{
 };
 use taut_time::Duration;
 
+use crate::package::KEYWORDS;
+
 /// What tasks and clients do: `src/load.rs` of every program.
 pub(crate) const LOAD: &str = include_str!("load.rs");
 
@@ -69,13 +71,6 @@ fn type_name(model: &Model, at: usize) -> String {
     format!("P{at}_{name}")
 }
 
-/// The words that are no names in Rust, in any edition, and their raw forms are names.
-const KEYWORDS: &[&str] = &[
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else",
-    "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
-    "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "static", "struct", "trait",
-    "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
-];
 /// The words of which not even the raw form is a name.
 const NEVER_NAMES: &[&str] = &["crate", "self", "super"];
 

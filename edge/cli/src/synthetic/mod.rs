@@ -15,12 +15,11 @@ use taut_model::Model;
 use crate::arguments::{Execution, Run};
 use crate::build;
 use crate::outcome::Failure;
+use crate::package::{LIBRARY, dependency};
 use crate::plan::write;
 use crate::report::output_folder;
 use crate::say::errln;
 
-/// The crate `taut` of the checkout from which this command was built.
-const TAUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../taut");
 /// The versions of all crates in that checkout.
 const VERSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
 
@@ -31,17 +30,13 @@ pub(crate) fn folder(manifest: &Path) -> PathBuf {
 
 /// Writes the program of a model into a folder, as far as it is not there yet, and builds it.
 pub(crate) fn program(model: &Model, folder: &Path) -> Result<PathBuf, Failure> {
-    let path = Path::new(TAUT).canonicalize().ok().filter(|path| path.join("Cargo.toml").is_file());
-    let source = match &path {
-        Some(path) => format!("path = {}", quoted(path)),
-        None => format!("git = {:?}", env!("CARGO_PKG_REPOSITORY")),
-    };
+    let source = dependency(Path::new(LIBRARY));
     let sources = folder.join("src");
     std::fs::create_dir_all(&sources).map_err(Failure::write(&sources))?;
     renew(&folder.join("Cargo.toml"), &generate::cargo_toml(&model.app().name, &source))?;
     renew(&sources.join("load.rs"), generate::LOAD)?;
     renew(&sources.join("main.rs"), &generate::main_rs(model))?;
-    if path.is_some() {
+    if source.starts_with("path") {
         copy_if_newer(Path::new(VERSIONS), &folder.join("Cargo.lock"))?;
     }
     let clients: Vec<_> = model.clients().iter().map(|client| format!("`{}`", client.name)).collect();
@@ -52,11 +47,6 @@ pub(crate) fn program(model: &Model, folder: &Path) -> Result<PathBuf, Failure> 
     };
     errln!("synthetic: {} runs in place of the code of `{}`{clients}", folder.display(), model.app().name);
     build::build(&folder.join("Cargo.toml"))
-}
-
-/// A path as a string of TOML.
-fn quoted(path: &Path) -> String {
-    format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// Writes a file if its text differs, so that cargo builds only what has changed.

@@ -219,6 +219,14 @@ pub(super) fn is_real_time(draft: &Draft, party: PartyId) -> bool {
     }
 }
 
+/// Whether a party's class is not known, because the manifest states it wrongly.
+fn is_unsure(draft: &Draft, party: PartyId, faults: &Faults<'_>) -> bool {
+    match party {
+        PartyId::Task(id) => faults.wrong(&format!("tasks.{}.class", draft.tasks[id.index()].name)),
+        PartyId::Client(_) => false,
+    }
+}
+
 pub(super) fn party_name(draft: &Draft, party: PartyId) -> &str {
     match party {
         PartyId::Task(id) => &draft.tasks[id.index()].name,
@@ -228,10 +236,7 @@ pub(super) fn party_name(draft: &Draft, party: PartyId) -> &str {
 
 fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) {
     let Some(writer) = link.writer else { return };
-    let unsure = |party: &PartyId| match party {
-        PartyId::Task(id) => faults.wrong(&format!("tasks.{}.class", draft.tasks[id.index()].name)),
-        PartyId::Client(_) => false,
-    };
+    let unsure = |party: &PartyId| is_unsure(draft, *party, faults);
     // The rules of flows report why a flow cannot be synchronous.
     if channel.flow == Flow::Synchronous && !super::flows::fits(draft, channel, link) {
         return;
@@ -340,13 +345,10 @@ fn capacity(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     }
 }
 
-/// Why a queue cannot drop values or wake its readers: a party whose class is known is on the wrong side. Parties that are
-/// not known count as fitting.
+/// Whether a party is known to be on the wrong side for a queue that drops values or wakes its readers: a reader that is
+/// real-time, or a writer that is not.
 fn stays_real_time(draft: &Draft, link: &Link, faults: &Faults<'_>) -> bool {
-    let known = |party: &PartyId| match party {
-        PartyId::Task(id) => !faults.wrong(&format!("tasks.{}.class", draft.tasks[id.index()].name)),
-        PartyId::Client(_) => true,
-    };
+    let known = |party: &PartyId| !is_unsure(draft, *party, faults);
     let reads = |reader: &PartyId| known(reader) && is_real_time(draft, *reader);
     let writes = |writer: &PartyId| known(writer) && !is_real_time(draft, *writer);
     link.readers.iter().any(reads) || link.writers.iter().any(writes)

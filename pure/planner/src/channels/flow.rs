@@ -141,10 +141,8 @@ pub(crate) fn realise(
             "state of a real-time writer, read by real-time tasks"
         }
         (MechanismForm::Slots, true) => "state of a real-time writer, no real-time reader",
-        (MechanismForm::Queue, true) if channel.readers.iter().any(|reader| model.is_real_time(*reader)) => {
-            "queue between real-time tasks"
-        }
-        (MechanismForm::Queue, true) => leaving(channel.overflow),
+        (MechanismForm::Queue, true) if model.parties(id).leave_real_time() => leaving(channel.overflow),
+        (MechanismForm::Queue, true) => "queue between real-time tasks",
         (MechanismForm::Queue, false) => "queue from a writer that is not real-time to a real-time reader",
     };
     let mut realisation = Realisation::of(mechanism);
@@ -232,7 +230,7 @@ fn queued(
                 faults.push(too_much(channel, needed));
             }
         },
-        (None, None) if leaves_real_time(model, channel) => {
+        (None, None) if model.parties(id).leave_real_time() => {
             let (capacity, reason) = second(model, channel);
             realisation.capacity = capacity;
             realisation.capacity_reason = Some(reason);
@@ -251,14 +249,8 @@ fn queued(
     }
 }
 
-/// Whether all readers of a real-time task's channel are not real-time.
-fn leaves_real_time(model: &Model, channel: &Channel) -> bool {
-    model.is_real_time(channel.writer) && !channel.readers.iter().any(|reader| model.is_real_time(*reader))
-}
-
 /// The capacity of a queue whose readers are not real-time, if the manifest states none: what a second brings at most.
-/// Nothing bounds how long such a reader looks away; a second is longer than an ordinary kernel and an ordinary disk
-/// keep a thread that is to run.
+/// Nothing bounds how long such a reader looks away, so a second is a choice, and no bound.
 fn second(model: &Model, channel: &Channel) -> (u32, String) {
     const SECOND_NS: u64 = 1_000_000_000;
     let period = match channel.writer {
