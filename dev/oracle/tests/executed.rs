@@ -67,5 +67,20 @@ fn a_run_goes_on_where_one_ended() {
         return println!("skipped: {why}");
     }
     assert!(first.contains(": 0 not as simulated, "), "{first}");
-    assert!(first.contains("\n2 sets, ") && second.contains("\n4 sets, "), "{first}{second}");
+    let (first_sets, next) = reached(&first);
+    let (sets, after) = reached(&second);
+    assert!(next > 5 && after > next && sets >= first_sets, "{first}{second}");
+    // Beside other load the measured overheads may be so long that no set is schedulable.
+    if [&first, &second].into_iter().any(|text| text.contains("\ntoo few sets: ")) {
+        return println!("skipped: this machine's overheads left too few schedulable sets");
+    }
+    assert_eq!((first_sets, sets), (2, 4), "{first}{second}");
+}
+
+/// The executed sets of all runs, and the seed that the next run begins with.
+fn reached(text: &str) -> (u64, u64) {
+    let line = text.lines().find(|line| line.contains(", next seed ")).expect(text);
+    let seed = line.split_once(", next seed ").and_then(|(_, rest)| rest.split_once(':')).expect(line).0;
+    let sets = line.split_once(" sets, ").expect(line).0;
+    (sets.parse().expect(line), seed.parse().expect(line))
 }

@@ -233,15 +233,16 @@ fn a_synthetic_program_runs_as_planned() {
 }
 
 fn the_clients_of_a_killed_command_end(folder: &Path) {
-    let mut command = taut(folder, "run . --synthetic --for 3s");
+    let mut command = taut(folder, "run . --synthetic --for 5s");
     let mut command = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_for(2, folder, "--client", Duration::from_secs(10));
+    // Other tests build in the same folder, and cargo waits for them.
+    wait_for(2, folder, "--client", Duration::from_secs(300));
     command.kill().unwrap();
     command.wait().unwrap();
-    wait_for(0, folder, "--client", Duration::from_secs(1));
+    wait_for(0, folder, "--client", Duration::from_secs(3));
     // The application itself goes on to the end of its time.
     wait_for(1, folder, "--execution", Duration::ZERO);
-    wait_for(0, folder, "--execution", Duration::from_secs(10));
+    wait_for(0, folder, "--execution", Duration::from_secs(60));
 }
 
 #[test]

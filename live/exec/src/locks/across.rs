@@ -179,17 +179,22 @@ impl Shared {
         self.park(worker);
     }
 
-    /// The dispatcher reports the grants of jobs that came back but could not enter the state.
-    pub(crate) fn apply_grants(&self, inside: &mut Inside<'_>, now_ns: u64) {
+    /// The dispatcher, inside the state, takes the threads of jobs that came back but could not enter the state. It
+    /// reads the clock afterwards: the record of a grant must not be earlier than that of the unlock before it.
+    pub(crate) fn take_returned(&self, returned: &mut Vec<u32>) {
         if !self.any_back.load(Ordering::Relaxed) || !self.any_back.swap(false, Ordering::Acquire) {
             return;
         }
-        for (worker, back) in self.back.iter().enumerate() {
-            if back.swap(false, Ordering::Acquire) {
-                let state = inside.state();
-                let task = state.priorities.workers[worker].task;
-                self.or_abort(task, state.granted(task, now_ns));
-            }
+        let taken = (0..).zip(&self.back).filter(|(_, back)| back.swap(false, Ordering::Acquire));
+        returned.extend(taken.map(|(worker, _)| worker));
+    }
+
+    /// The dispatcher reports the grants of the jobs whose threads it took.
+    pub(crate) fn apply_grants(&self, inside: &mut Inside<'_>, returned: &mut Vec<u32>, now_ns: u64) {
+        for worker in returned.drain(..) {
+            let state = inside.state();
+            let task = state.priorities.workers[worker as usize].task;
+            self.or_abort(task, state.granted(task, now_ns));
         }
     }
 }

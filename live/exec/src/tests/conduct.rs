@@ -11,7 +11,7 @@ use taut_event::{Counter, Kind, Record};
 use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::Replay;
 use taut_sim::{RecordedServer, Rules};
-use taut_sys::{clock, thread};
+use taut_sys::{clock, thread, usage::thread_usage};
 use taut_time::Duration;
 
 use super::{alone, busy, cpu, drained, postures};
@@ -26,10 +26,14 @@ fn every(us: u64) -> Release {
     Release::Periodic { period: Duration::from_us(us), offset: Duration::ZERO }
 }
 
-/// Sleeps for a time, not until an instant: if the machine stands still in between, the instant has passed, and a
-/// sleep until then is none.
+/// Sleeps once. A sleep whose timer expires before the thread has left the processor, because the machine stood still
+/// in between, is none, and is repeated.
 fn sleep(us: u64) {
-    std::thread::sleep(Time::from_micros(us));
+    let switches = || thread_usage().voluntary_switches;
+    let before = switches();
+    while switches() == before {
+        std::thread::sleep(Time::from_micros(us));
+    }
 }
 
 fn sum(records: &[Record], kind: Kind, job: Option<u64>) -> u64 {

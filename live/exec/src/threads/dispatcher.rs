@@ -35,8 +35,9 @@ pub(crate) fn dispatch(
     let admissions = Admissions::new(works.works.len());
     begin(shared, origin_ns);
     listeners.begin_at(origin_ns);
+    let returned = Vec::with_capacity(shared.back.len());
     let mut dispatcher =
-        Dispatcher { shared, works, listeners, ahead, admissions, responder, stop, panicked };
+        Dispatcher { shared, works, listeners, ahead, admissions, responder, returned, stop, panicked };
     loop {
         let calls = shared.calls();
         if shared.delay_ns > 0 {
@@ -47,6 +48,7 @@ pub(crate) fn dispatch(
             shared.sleep(calls, NEVER);
             continue;
         };
+        shared.take_returned(&mut dispatcher.returned);
         let now_ns = clock::monotonic_ns();
         let heard = dispatcher.collect(&mut inside, now_ns);
         dispatcher.release(&mut inside, &heard, now_ns);
@@ -70,6 +72,8 @@ struct Dispatcher<'d, 'w, 'l> {
     ahead: Option<Ahead>,
     admissions: Admissions,
     responder: Responder<'d, Question, Answer>,
+    /// Threads whose jobs were granted what they waited for. Its capacity is the number of threads.
+    returned: Vec<u32>,
     stop: &'d (dyn Fn(u32) + Sync),
     panicked: &'d (dyn Fn() + Sync),
 }
@@ -102,7 +106,7 @@ impl Dispatcher<'_, '_, '_> {
         let shared = self.shared;
         shared.or_abort(NONE, inside.state().look_at_server(now_ns));
         self.listeners.look();
-        shared.apply_grants(inside, now_ns);
+        shared.apply_grants(inside, &mut self.returned, now_ns);
         let mut resumed = None;
         let answered = self.responder.answer(|question| {
             resumed = question.resumed();
