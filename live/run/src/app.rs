@@ -180,7 +180,7 @@ impl<'p> App<'p> {
         self.add_receiver(name, None, create)
     }
 
-    /// Gives the code of a best-effort task: an ordinary thread that runs the result of `create` once and must
+    /// Gives the code of a best-effort task that belongs to no service: an ordinary thread that runs the result of `create` once and must
     /// return soon after [`Context::stopping`] turns true. A task in a server runs on the server's processor, and
     /// at the server's priority while the server has a budget and the thread does not wait. At other times, and
     /// without the privilege, it runs like any ordinary thread.
@@ -192,7 +192,16 @@ impl<'p> App<'p> {
         name: &str,
         create: impl FnOnce(&mut Create<'_, 'p>) -> Result<F, Error>,
     ) -> Result<(), Error> {
-        let task = self.find(name, None)?;
+        self.add_best_effort(name, None, create)
+    }
+
+    fn add_best_effort<F: FnOnce(&mut Context<'_>) + Send + 'p>(
+        &mut self,
+        name: &str,
+        service: Option<&str>,
+        create: impl FnOnce(&mut Create<'_, 'p>) -> Result<F, Error>,
+    ) -> Result<(), Error> {
+        let task = self.find(name, service)?;
         if !matches!(self.plan.tasks[task].class, ClassPlan::BestEffort {}) {
             return Err(no_such("best-effort task", name));
         }
@@ -372,5 +381,19 @@ impl<'p> Service<'_, 'p> {
     ) -> Result<(), Error> {
         let service = self.app.plan.services[self.position].name.as_str();
         self.app.add_receiver(name, Some(service), create)
+    }
+
+    /// Gives the code of a best-effort task of this service; see [`App::best_effort`]. [`Context::stopping`] is true,
+    /// too, once the service has stopped.
+    ///
+    /// # Errors
+    /// As [`App::best_effort`].
+    pub fn best_effort<F: FnOnce(&mut Context<'_>) + Send + 'p>(
+        &mut self,
+        name: &str,
+        create: impl FnOnce(&mut Create<'_, 'p>) -> Result<F, Error>,
+    ) -> Result<(), Error> {
+        let service = self.app.plan.services[self.position].name.as_str();
+        self.app.add_best_effort(name, Some(service), create)
     }
 }

@@ -3,11 +3,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use taut_event::Kind;
 use taut_lock::{Epoch, Listener};
 use taut_sys::{clock, process};
 use taut_time::{Duration, Instant};
 
 use crate::Control;
+use crate::control::State;
 use crate::job::{EventRecorder, sealed};
 
 /// How often a reader looks for a value that does not wake it.
@@ -17,18 +19,32 @@ const LOOK_NS: u64 = 1_000_000;
 #[derive(Debug)]
 pub struct Context<'c> {
     control: &'c Control,
+    task: u16,
+    /// The task's service.
+    service: Option<usize>,
     /// Of the thread that has the context mutably; others that share it may ask for the time and the end.
     event_recorder: Mutex<EventRecorder>,
 }
 
 impl<'c> Context<'c> {
-    pub(crate) fn new(control: &'c Control, event_recorder: EventRecorder) -> Self {
-        Self { control, event_recorder: Mutex::new(event_recorder) }
+    pub(crate) fn new(
+        control: &'c Control,
+        task: u16,
+        service: Option<usize>,
+        event_recorder: EventRecorder,
+    ) -> Self {
+        Self { control, task, service, event_recorder: Mutex::new(event_recorder) }
     }
 
-    /// Whether the application is stopping; the task must return soon after.
+    /// Whether the application is stopping, or the task's service has stopped; the task must return soon after.
     pub fn stopping(&self) -> bool {
-        self.control.stopping()
+        self.control.stopping() || self.state() == State::Stopped
+    }
+
+    /// The state of the task's service; [`State::Running`] for a task of no service. A best-effort task is not released,
+    /// so pausing its service asks it to do nothing, and the task looks whether it should.
+    pub fn state(&self) -> State {
+        self.service.map_or(State::Running, |service| self.control.state_at(service))
     }
 
     /// Steers the application.
@@ -41,31 +57,57 @@ impl<'c> Context<'c> {
         Instant::from_ns(clock::monotonic_ns())
     }
 
-    /// Sleeps for `duration`, or until the application stops, which wakes it at once. Returns whether the
-    /// application goes on. In a child of `fork`, which nobody stops, it ends the process.
+    /// Sleeps for `duration`, or until [`Context::stopping`] is true, which wakes it at once. Returns whether the task
+    /// goes on. In a child of `fork`, which nobody stops, it ends the process.
     pub fn sleep(&self, duration: Duration) -> bool {
         process::end_if_forked();
         let end_ns = clock::monotonic_ns().saturating_add(duration.as_ns());
-        while !self.stopping() {
-            if clock::monotonic_ns() >= end_ns {
+        loop {
+            let changes = self.changes();
+            if self.stopping() {
+                return false;
+            }
+            let now_ns = clock::monotonic_ns();
+            if now_ns >= end_ns {
                 return true;
             }
-            self.control.wait_until(end_ns);
+            let look_ns = now_ns.saturating_add(LOOK_NS);
+            let changes = changes.as_ref().map(|(listener, epoch)| (listener, *epoch));
+            self.control.wait_for([changes, None], end_ns, look_ns);
         }
-        false
     }
 }
 
-impl Context<'_> {
-    /// Sleeps until the event count has passed its epoch, the application stops, or `end_ns` comes; without an event
-    /// count at most for a millisecond. May return in vain. In a child of `fork` it ends the process.
-    pub(crate) fn wait(&self, listener: Option<(&Listener<'_>, Epoch)>, end_ns: u64) {
+impl<'c> Context<'c> {
+    /// The event count of the service's changes, and its epoch: a change after this call passes it.
+    pub(crate) fn changes(&self) -> Option<(Listener<'c>, Epoch)> {
+        let listener = self.control.listener(self.service?);
+        let epoch = listener.epoch();
+        Some((listener, epoch))
+    }
+
+    /// Sleeps until the event count has passed its epoch, the service has changed since `changes` was read, the
+    /// application stops, or `end_ns` comes; without an event count at most for a millisecond. May return in vain. In a
+    /// child of `fork` it ends the process.
+    pub(crate) fn wait(
+        &self,
+        listener: Option<(&Listener<'_>, Epoch)>,
+        changes: Option<&(Listener<'_>, Epoch)>,
+        end_ns: u64,
+    ) {
         process::end_if_forked();
         let look_ns = clock::monotonic_ns().saturating_add(LOOK_NS);
-        match listener {
-            Some((listener, epoch)) => self.control.wait_for(listener, epoch, end_ns, look_ns),
-            None => self.control.wait_until(end_ns.min(look_ns)),
-        }
+        let until_ns = if listener.is_some() { end_ns } else { end_ns.min(look_ns) };
+        let changes = changes.map(|(listener, epoch)| (listener, *epoch));
+        self.control.wait_for([listener, changes], until_ns, look_ns);
+    }
+
+    /// The task panicked: applies the remedy, and records it.
+    pub(crate) fn fail(&mut self) {
+        let remedy = self.control.failed_best_effort(self.task, self.service);
+        let now_ns = clock::monotonic_ns();
+        let recorder = self.event_recorder.get_mut().unwrap_or_else(PoisonError::into_inner);
+        recorder.own(now_ns, Kind::Panicked, 0, remedy as u64);
     }
 }
 

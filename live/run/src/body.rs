@@ -11,13 +11,15 @@ use std::error::Error;
 
 use crate::Component;
 use crate::job::{Failure, Job};
-use crate::lifecycle::JobContext;
+use crate::lifecycle::{JobCode, JobContext};
 use crate::native::TaskThread;
 
 /// What a release leads to.
 pub(crate) enum Release<C> {
     /// A job that runs the task's code, for this cause.
     Job(C),
+    /// A job that runs the component's `reset`: its service has restarted.
+    Reset,
     /// Nothing: the task's service is paused, or there is no cause any more.
     Nothing,
     /// The end of the task: its service has stopped.
@@ -60,7 +62,7 @@ pub(crate) trait Body: Send {
     fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64>;
     /// Where a dispatcher schedules the task: runs one job; returns `false` if the task gets no further job.
     fn run_dispatched(&mut self, context: &mut JobContext<'_>, job: &mut taut_exec::Job<'_>) -> bool;
-    /// Runs after the last job. [`Body::run_native`] calls it itself.
+    /// Runs after the last job, unless the component has failed. [`Body::run_native`] calls it itself.
     fn stop(&mut self);
     /// Runs on the main thread, after all real-time threads have ended.
     fn finish(&mut self) -> Result<(), Box<dyn Error>>;
@@ -74,7 +76,10 @@ impl<K: TaskKind> Body for K {
     fn run_native(&mut self, thread: &mut TaskThread<'_>) {
         while let Some((release_ns, release)) = self.next(thread) {
             let goes_on = match release {
-                Release::Job(cause) => thread.run_job(release_ns, |job| self.run(cause, job)),
+                Release::Job(cause) => thread.run_job(release_ns, JobCode::Task, |job| self.run(cause, job)),
+                Release::Reset => {
+                    thread.run_job(release_ns, JobCode::Reset, |job| self.component().reset(job))
+                }
                 Release::Nothing => thread.skip(),
                 Release::End => {
                     thread.context.retire();
@@ -85,7 +90,9 @@ impl<K: TaskKind> Body for K {
                 break;
             }
         }
-        self.component().stop();
+        if !thread.context.has_failed() {
+            self.component().stop();
+        }
     }
 
     fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64> {
@@ -94,7 +101,10 @@ impl<K: TaskKind> Body for K {
 
     fn run_dispatched(&mut self, context: &mut JobContext<'_>, job: &mut taut_exec::Job<'_>) -> bool {
         match self.released(context, job.arrival().as_ns()) {
-            Release::Job(cause) => context.execute_dispatched(job, |job| self.run(cause, job)),
+            Release::Job(cause) => context.execute_dispatched(job, JobCode::Task, |job| self.run(cause, job)),
+            Release::Reset => {
+                context.execute_dispatched(job, JobCode::Reset, |job| self.component().reset(job));
+            }
             Release::Nothing => context.complete_flows(),
             // The task retires from its flows at its next release, because retiring may take a lock.
             Release::End => {
@@ -102,7 +112,7 @@ impl<K: TaskKind> Body for K {
                 return false;
             }
         }
-        true
+        !context.is_over()
     }
 
     fn stop(&mut self) {

@@ -10,7 +10,7 @@ use crate::{Failure, Job, Payload};
 /// ```text
 /// made ──start──▶ running ──pause──▶ paused      stop: from running or paused, once
 ///                    ▲                  │        finish: after all threads ended
-///                    └──────resume──────┘
+///                    └──────resume──────┘        reset: after a restart, in place of a job
 /// ```
 ///
 /// All methods but `finish` run on the component's own thread, at its priority; on a dispatched core, `start` and
@@ -31,10 +31,25 @@ pub trait Component: Send {
     /// Runs when the component learns that its service was resumed, before its next job.
     fn resume(&mut self) {}
 
-    /// Runs after the last job.
+    /// Runs in place of the component's next job after its service has restarted, because a job of one of the
+    /// service's components panicked: see `on-failure` in the manifest. It brings the component into the state from
+    /// which its jobs can continue: the job that panicked may have left it in the middle of a change, and may have
+    /// poisoned a resource ([`Job::recover`]). Counts towards the WCET as `pause` and `resume` do. Until it has returned
+    /// `Ok`, no other code of a component that has failed runs. If it panics or returns an error, that is a further
+    /// failure.
+    ///
+    /// # Errors
+    /// [`Failure`] if the component cannot continue.
+    fn reset(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        let _ = job;
+        Ok(())
+    }
+
+    /// Runs after the last job, unless the component has failed and was not reset.
     fn stop(&mut self) {}
 
-    /// Runs on the main thread, after all real-time threads have ended: the place to write files.
+    /// Runs on the main thread, after all real-time threads have ended, unless the component has failed and was not
+    /// reset: the place to write files.
     ///
     /// # Errors
     /// The application's own; reported to the person who ran it.

@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use taut_event::{Ending, Kind, Record};
 use taut_lock::{Epoch, EventCount, Listener};
-use taut_plan::{ClassPlan, Overrun, Plan, TaskPlan};
+use taut_plan::{ClassPlan, FailureRemedy, OnFailure, Overrun, Plan, TaskPlan};
 use taut_sys::timer::LastResort;
 use taut_sys::{clock, futex, interrupt};
-use taut_time::Instant;
+use taut_time::{Duration, Instant};
 use taut_trace::FinalBlock;
 
 /// How long running jobs and `stop` may take after a stop request, beyond the longest deadline.
@@ -112,8 +112,47 @@ fn pack(ending: Ending) -> u64 {
 struct Steered {
     name: String,
     state: AtomicU32,
+    /// How often it has restarted.
+    restarts: AtomicU32,
     /// Notified when the state has changed, for receivers: they wait for values meanwhile.
     events: EventCount,
+    failures: Failures,
+}
+
+impl Steered {
+    fn stop(&self) {
+        self.state.store(State::Stopped as u32, Ordering::Release);
+        self.events.notify_from_any();
+    }
+}
+
+/// The failures of a service's components.
+#[derive(Debug)]
+struct Failures {
+    policy: OnFailure,
+    /// How many there were.
+    count: AtomicU64,
+    /// The instants of the last ones on the monotonic clock (ns), as many as the policy allows restarts.
+    instants: Box<[AtomicU64]>,
+}
+
+impl Failures {
+    fn new(policy: OnFailure) -> Self {
+        let instants = (0..policy.restart).map(|_| AtomicU64::new(0)).collect();
+        Self { policy, count: AtomicU64::new(0), instants }
+    }
+
+    /// Counts a failure at `now_ns`, and returns its remedy. Wait-free: two shared accesses. Of failures that come at
+    /// once, each takes its own place; a restart more than the policy allows is possible only if a thread is stopped
+    /// between its two accesses while as many further failures come as the policy allows restarts.
+    fn count(&self, now_ns: u64) -> FailureRemedy {
+        let places = self.instants.len() as u64;
+        let number = self.count.fetch_add(1, Ordering::AcqRel);
+        let place = number.checked_rem(places).unwrap_or(0) as usize;
+        let before_ns = self.instants.get(place).map(|instant| instant.swap(now_ns, Ordering::AcqRel));
+        let since = before_ns.filter(|_| number >= places);
+        self.policy.remedy(since.map(|before_ns| Duration::from_ns(now_ns.saturating_sub(before_ns))))
+    }
 }
 
 /// The manifest has no service of this name.
@@ -141,6 +180,8 @@ pub struct Control {
     stopped_ns: AtomicU64,
     /// No job is released at or after this instant.
     end_ns: AtomicU64,
+    /// What happens when a component fails that belongs to no service.
+    on_failure: OnFailure,
     /// For each task, whether its policy is `kill-job`: a job of such a task that is over its limit was killed before.
     kills: Vec<bool>,
     /// How often the code of the safe state used the heap, plus 1; 0: nothing counted it.
@@ -167,9 +208,12 @@ pub struct Control {
 
 impl Control {
     pub(crate) fn new(plan: &Plan) -> Self {
-        let services = plan.services.iter().map(|service| {
-            let state = AtomicU32::new(State::Running as u32);
-            Steered { name: service.name.clone(), state, events: EventCount::new() }
+        let services = plan.services.iter().enumerate().map(|(at, service)| Steered {
+            name: service.name.clone(),
+            state: AtomicU32::new(State::Running as u32),
+            restarts: AtomicU32::new(0),
+            events: EventCount::new(),
+            failures: Failures::new(plan.on_failure(Some(at))),
         });
         let kills =
             |task: &TaskPlan| matches!(task.class, ClassPlan::RealTime { on_overrun: Overrun::KillJob, .. });
@@ -180,6 +224,7 @@ impl Control {
         let jobs_ns = JOBS_NS.saturating_add(deadlines.max().unwrap_or(0));
         Self {
             services: services.collect(),
+            on_failure: plan.on_failure(None),
             kills: plan.tasks.iter().map(kills).collect(),
             looked_ns: AtomicU64::new(0),
             resort: LastResort::new().ok(),
@@ -221,9 +266,7 @@ impl Control {
     /// # Errors
     /// [`Unknown`] if the manifest has no such service.
     pub fn stop_service(&self, service: &str) -> Result<(), Unknown> {
-        let steered = self.find(service)?;
-        steered.state.store(State::Stopped as u32, Ordering::Release);
-        steered.events.notify_from_any();
+        self.find(service)?.stop();
         Ok(())
     }
 
@@ -281,7 +324,46 @@ impl Control {
         self.stop_because(Reason::Overrun(task.into()));
     }
 
-    /// Stops the application because a task panicked: without it, the running system is not the one that was proven.
+    /// A job of a task panicked. Applies the remedy, and returns it. Wait-free: at most 5 shared accesses, and a futex
+    /// wake.
+    pub(crate) fn failed(&self, task: u16, service: Option<usize>, now_ns: u64) -> FailureRemedy {
+        let Some(steered) = service.and_then(|at| self.services.get(at)) else {
+            let remedy = self.on_failure.remedy(None);
+            if remedy == FailureRemedy::StopApp {
+                self.panicked(task);
+            }
+            return remedy;
+        };
+        let remedy = steered.failures.count(now_ns);
+        match remedy {
+            FailureRemedy::Restart => {
+                steered.restarts.fetch_add(1, Ordering::AcqRel);
+                steered.events.notify_from_any();
+            }
+            FailureRemedy::StopService => steered.stop(),
+            FailureRemedy::StopApp => self.panicked(task),
+        }
+        remedy
+    }
+
+    /// How often a service has restarted.
+    pub(crate) fn restarts_at(&self, service: usize) -> u32 {
+        self.services[service].restarts.load(Ordering::Acquire)
+    }
+
+    /// A best-effort task, which cannot restart, panicked: applies the remedy, and returns it.
+    pub(crate) fn failed_best_effort(&self, task: u16, service: Option<usize>) -> FailureRemedy {
+        let steered = service.and_then(|at| self.services.get(at));
+        let then = steered.map_or(self.on_failure.then, |steered| steered.failures.policy.then);
+        match (then.remedy(), steered) {
+            (FailureRemedy::StopApp, _) => self.panicked(task),
+            (_, Some(steered)) => steered.stop(),
+            (_, None) => {}
+        }
+        then.remedy()
+    }
+
+    /// Stops the application because a task panicked where no remedy of its service applies.
     pub(crate) fn panicked(&self, task: u16) {
         self.stop_because(Reason::Panic(task.into()));
     }
@@ -310,12 +392,19 @@ impl Control {
         let _ = futex::wait(&self.stop, 0, Some(ns), false);
     }
 
-    /// As [`Control::wait_until`], or until the event count has passed its epoch. Where Linux cannot wait for both,
-    /// before 5.16, it waits until `look_ns` at most.
-    pub(crate) fn wait_for(&self, listener: &Listener<'_>, epoch: Epoch, until_ns: u64, look_ns: u64) {
-        let Some(event) = listener.awaited(epoch) else { return };
-        let stop = futex::Awaited::new(&self.stop, 0, false);
-        if futex::wait_any(&[stop, event], Some(until_ns)).is_err() {
+    /// As [`Control::wait_until`], or until one of at most two event counts has passed its epoch. Where Linux cannot
+    /// wait for several words, before 5.16, it waits until `look_ns` at most.
+    pub(crate) fn wait_for(&self, events: [Option<(&Listener<'_>, Epoch)>; 2], until_ns: u64, look_ns: u64) {
+        let mut words = [futex::Awaited::new(&self.stop, 0, false); 3];
+        let mut count = 1;
+        for (listener, epoch) in events.into_iter().flatten() {
+            let Some(event) = listener.awaited(epoch) else { return };
+            words[count] = event;
+            count += 1;
+        }
+        if count == 1 {
+            self.wait_until(until_ns);
+        } else if futex::wait_any(&words[..count], Some(until_ns)).is_err() {
             self.wait_until(until_ns.min(look_ns));
         }
     }
@@ -447,5 +536,32 @@ impl Control {
     fn find(&self, service: &str) -> Result<&Steered, Unknown> {
         let found = self.services.iter().find(|steered| steered.name == service);
         found.ok_or_else(|| Unknown(service.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taut_plan::AfterFailure;
+
+    use super::*;
+
+    /// Just after the machine has started, no failure is mistaken for one of the instant 0.
+    #[test]
+    fn failures_are_counted_in_a_window_that_slides() {
+        let within = Duration::from_ns(100);
+        let failures = Failures::new(OnFailure { restart: 2, within, then: AfterFailure::StopService });
+        let remedies: Vec<_> = [5, 10, 110, 111, 209, 311].map(|now_ns| failures.count(now_ns)).into();
+        let expected = [
+            FailureRemedy::Restart,
+            FailureRemedy::Restart,
+            // The failure two before was 105 ns ago.
+            FailureRemedy::Restart,
+            FailureRemedy::Restart,
+            FailureRemedy::StopService,
+            FailureRemedy::Restart,
+        ];
+        assert_eq!(remedies, expected);
+        let never = Failures::new(OnFailure::never(AfterFailure::StopApp));
+        assert_eq!(never.count(5), FailureRemedy::StopApp);
     }
 }

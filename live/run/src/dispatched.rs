@@ -63,7 +63,7 @@ impl<'p> DispatchedTask<'p> {
 
     /// Stops the task if its last job has not. On the main thread, after the executor has ended.
     pub(crate) fn stop(&mut self) {
-        if !self.over && !self.panicked {
+        if !self.over && !self.panicked && !self.context.has_failed() {
             self.body.stop();
         }
         self.over = true;
@@ -71,7 +71,7 @@ impl<'p> DispatchedTask<'p> {
 
     /// Finishes the task, after [`DispatchedTask::stop`].
     pub(crate) fn end(&mut self) -> Result<(), Box<dyn std::error::Error>> {
-        if self.panicked {
+        if self.panicked || self.context.has_failed() {
             return Err(Error::panicked());
         }
         self.body.finish()
@@ -95,12 +95,14 @@ impl Work for &mut DispatchedTask<'_> {
             return;
         }
         let DispatchedTask { body, context, .. } = &mut **self;
-        // The code of a panicked task does not run again, and without it, the running system is not the one that
-        // was proven.
+        // The steps of a job's life catch panics of a job. A panic of another callback ends the application: the
+        // component does not run again, and without it, the running system is not the one that was proven.
         match catch_unwind(AssertUnwindSafe(|| body.run_dispatched(context, job))) {
             Ok(true) => {}
             Ok(false) => {
-                self.body.stop();
+                if !self.context.has_failed() {
+                    self.body.stop();
+                }
                 self.over = true;
             }
             Err(panic) => {

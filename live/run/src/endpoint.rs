@@ -206,13 +206,14 @@ impl<P: Payload> QueueReader<'_, P> {
         let end_ns = clock::monotonic_ns().saturating_add(patience.as_ns());
         loop {
             let epoch = self.listener.as_ref().map(Listener::epoch);
+            let changes = context.changes();
             if let Some(value) = self.receive(context) {
                 return Some(value);
             }
             if context.stopping() || clock::monotonic_ns() >= end_ns {
                 return None;
             }
-            context.wait(self.listener.as_ref().zip(epoch), end_ns);
+            context.wait(self.listener.as_ref().zip(epoch), changes.as_ref(), end_ns);
         }
     }
 

@@ -32,10 +32,12 @@
 //! - `Counted`: a native task has a thread of its own and records every count of that thread. Dispatched tasks share
 //!   threads; each task records its heap uses, and the core records the rest (`CoreCounted`).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use taut_event::{Counter, Kind};
 use taut_exec::{Remedy, Trouble};
 use taut_lock::Listener;
-use taut_plan::Overrun;
+use taut_plan::{FailureRemedy, Overrun};
 use taut_scope::Scope;
 use taut_sys::{clock, interrupt};
 
@@ -44,6 +46,10 @@ use crate::control::{Control, State};
 use crate::flow::{NotBegun, TaskFlows};
 use crate::guard::heap_uses;
 use crate::job::{EventRecorder, Failure, Job};
+
+/// In the record of a service: the task was reset because the service restarted. The other numbers are those of
+/// [`State`].
+const RESTARTED: u64 = 4;
 
 /// The planned timing of a task.
 #[derive(Clone, Debug)]
@@ -85,6 +91,26 @@ pub(crate) struct Released {
     pub(crate) at_ns: u64,
 }
 
+/// The code of its component that a job runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JobCode {
+    /// The task's own.
+    Task,
+    /// `reset`, after a restart of the service.
+    Reset,
+}
+
+/// The condition of a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Condition {
+    /// No job has panicked since the component was made or reset.
+    Sound,
+    /// A job has panicked; the service has restarted, so a job that runs `reset` is to come.
+    Failed,
+    /// A job has panicked, and the task has no further job.
+    Over,
+}
+
 /// What all jobs of a real-time task share, and the steps of their life.
 pub(crate) struct JobContext<'s> {
     pub(crate) control: &'s Control,
@@ -93,6 +119,9 @@ pub(crate) struct JobContext<'s> {
     event_recorder: EventRecorder,
     /// The state of the service that the task follows.
     state: State,
+    /// How often the service has restarted, as far as the task has followed.
+    restarts: u32,
+    condition: Condition,
     flows: Option<TaskFlows<'s>>,
     /// Where a dispatcher schedules the task: all releases before this number have been activated.
     activated: u64,
@@ -120,6 +149,8 @@ impl<'s> JobContext<'s> {
             scope,
             event_recorder,
             state: State::Running,
+            restarts: 0,
+            condition: Condition::Sound,
             flows,
             activated: 0,
             retired: false,
@@ -152,22 +183,65 @@ impl<'s> JobContext<'s> {
     }
 
     /// Runs the code of a job that has begun, in an empty release scope, and completes the job's flows. `inner` is the
-    /// dispatcher's job, `began_ns` the processor time that the thread had used when the job began.
+    /// dispatcher's job, `began_ns` the processor time that the thread had used when the job began. A panic ends the
+    /// job, and is a failure of the component.
     #[inline]
     pub(crate) fn execute(
         &mut self,
         job: Released,
         inner: Option<taut_exec::Job<'_>>,
         began_ns: u64,
+        which: JobCode,
         code: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         self.scope.clear();
         let (number, release_ns, deadline_ns) = (job.number, job.at_ns, self.timing.deadline_ns);
         let (scope, event_recorder) = (&self.scope, &mut self.event_recorder);
-        let result =
-            code(&mut Job { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder });
+        // What a panic leaves in the middle of a change is the component, which runs `reset` before any other code, and
+        // values under locks, which are poisoned.
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            code(&mut Job { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder })
+        }));
+        let result = match (ended, which) {
+            (Ok(result), JobCode::Task) => result,
+            (Ok(Ok(())), JobCode::Reset) => {
+                self.condition = Condition::Sound;
+                Ok(())
+            }
+            (Ok(Err(failure)), JobCode::Reset) => {
+                self.fail(number);
+                Err(failure)
+            }
+            (Err(panic), _) => {
+                drop_panic(panic);
+                self.fail(number);
+                Ok(())
+            }
+        };
         self.complete_flows();
         result
+    }
+
+    /// The component has failed in a job.
+    #[cold]
+    fn fail(&mut self, job: u64) {
+        let now_ns = clock::monotonic_ns();
+        let remedy = self.control.failed(self.timing.task, self.timing.service, now_ns);
+        self.condition = match remedy {
+            FailureRemedy::Restart => Condition::Failed,
+            FailureRemedy::StopService | FailureRemedy::StopApp => Condition::Over,
+        };
+        self.event_recorder.own(now_ns, Kind::Panicked, job, remedy as u64);
+    }
+
+    /// Whether the component has failed, and has not been reset since: only `reset` may run.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.condition != Condition::Sound
+    }
+
+    /// Whether the task has no further job because its component has failed.
+    pub(crate) fn is_over(&self) -> bool {
+        self.condition == Condition::Over
     }
 
     /// Records that a native job is complete: what it used, whether it failed, and whether it is late. On a dispatched
@@ -206,11 +280,12 @@ impl<'s> JobContext<'s> {
     pub(crate) fn execute_dispatched(
         &mut self,
         job: &mut taut_exec::Job<'_>,
+        which: JobCode,
         code: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>,
     ) {
         let released = Released { number: job.number(), at_ns: job.arrival().as_ns() };
         let (before, began_ns) = (heap_uses(), job.began_ns());
-        let result = self.execute(released, Some(job.reborrow()), began_ns, code);
+        let result = self.execute(released, Some(job.reborrow()), began_ns, which, code);
         if result.is_err() || self.scope.refused() != 0 {
             self.record_failure(result, released.number, clock::monotonic_ns());
         }
@@ -327,6 +402,26 @@ impl<'s> JobContext<'s> {
         Some(state)
     }
 
+    /// Whether the service has restarted since the task followed its last restart, which is recorded; the task's next
+    /// job is then the component's reset. A task whose service has stopped follows no restart.
+    pub(crate) fn follow_restart(&mut self) -> bool {
+        let Some(service) = self.timing.service else { return false };
+        let restarts = self.control.restarts_at(service);
+        if restarts == self.restarts || self.control.state_at(service) == State::Stopped {
+            return false;
+        }
+        self.restarts = restarts;
+        let (service, task) = (crate::names::position(service), u64::from(self.timing.task));
+        self.event_recorder.other(clock::monotonic_ns(), Kind::Service, service, task, RESTARTED);
+        true
+    }
+
+    /// Whether the service has changed its state, or restarted, before the task follows it.
+    pub(crate) fn has_change(&self) -> bool {
+        self.service_change().is_some()
+            || self.timing.service.is_some_and(|service| self.control.restarts_at(service) != self.restarts)
+    }
+
     /// The state to which the service has changed, before the task follows it; `None` if it has not changed.
     pub(crate) fn service_change(&self) -> Option<State> {
         let state = self.control.state_at(self.timing.service?);
@@ -346,6 +441,14 @@ impl<'s> JobContext<'s> {
     /// The listener that is notified when the service's state has changed.
     pub(crate) fn service_listener(&self) -> Option<Listener<'s>> {
         self.timing.service.map(|service| self.control.listener(service))
+    }
+}
+
+/// Drops the payload of a panic. If dropping it panics, the payload of that panic is leaked: nothing ends a sequence of
+/// payloads that panic.
+pub(crate) fn drop_panic(panic: Box<dyn std::any::Any + Send>) {
+    if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(next);
     }
 }
 

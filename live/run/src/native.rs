@@ -16,7 +16,7 @@ use taut_sys::{clock, futex, interrupt};
 use crate::flow::NotBegun;
 use crate::guard::heap_uses;
 use crate::job::{Failure, Job};
-use crate::lifecycle::{JobContext, Released};
+use crate::lifecycle::{JobCode, JobContext, Released};
 
 /// How long a thread that waits for two event counts sleeps between two looks, where the system has no call to wait
 /// for both.
@@ -53,11 +53,13 @@ impl<'s> TaskThread<'s> {
         self.context.record_counts(after.since(&before, waits));
     }
 
-    /// Takes one job of the task, released at `release_ns`, through its whole life. `false` if the application stops.
+    /// Takes one job of the task, released at `release_ns`, through its whole life. `false` if the application stops, or
+    /// the component has failed for good.
     #[inline]
     pub(crate) fn run_job(
         &mut self,
         release_ns: u64,
+        which: JobCode,
         code: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>,
     ) -> bool {
         if !self.activate(release_ns) {
@@ -66,7 +68,11 @@ impl<'s> TaskThread<'s> {
         let job = Released { number: self.number, at_ns: release_ns };
         self.number += 1;
         self.context.note_release(release_ns);
-        let end_ns = self.execute(job, code);
+        let end_ns = self.execute(job, which, code);
+        if self.context.is_over() {
+            self.context.retire();
+            return false;
+        }
         match self.context.overrun(job.number, end_ns) {
             None => true,
             Some(remedy) => self.apply(remedy, end_ns),
@@ -75,13 +81,18 @@ impl<'s> TaskThread<'s> {
 
     /// Runs a job's code from its start to its completion. Returns the instant of its completion.
     #[inline]
-    fn execute(&mut self, job: Released, code: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>) -> u64 {
+    fn execute(
+        &mut self,
+        job: Released,
+        which: JobCode,
+        code: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>,
+    ) -> u64 {
         let Self { context, thread_slot, account, .. } = self;
         thread_slot.begin(context.timing.task, job.number, context.timing.limit_ns(job.at_ns));
         let start_ns = clock::monotonic_ns();
         context.record_start(job, start_ns);
         let cpu_before_ns = account.look(start_ns);
-        let result = context.execute(job, None, cpu_before_ns, code);
+        let result = context.execute(job, None, cpu_before_ns, which, code);
         let end_ns = clock::monotonic_ns();
         let cpu_ns = account.look(end_ns).saturating_sub(cpu_before_ns);
         thread_slot.end();
@@ -291,7 +302,7 @@ wcet = { value = "100us", source = "guess" }
             JobContext::new(Scope::new(&mut []), EventRecorder::new(recorder, TASK), control, timing, None);
         let origin_ns = clock::monotonic_ns() - 7 * PERIOD_NS / 2;
         let mut thread = TaskThread::new(context, ThreadSlot::none(), origin_ns);
-        let goes_on = thread.run_job(origin_ns, |job| {
+        let goes_on = thread.run_job(origin_ns, JobCode::Task, |job| {
             assert_eq!((job.number(), job.release().as_ns()), (0, origin_ns));
             Err(Failure::Code(7))
         });

@@ -22,6 +22,9 @@ impl<T: Task> PeriodicBody<T> {
 
     /// What a release leads to, by the state of the task's service.
     fn by_service(&mut self, context: &mut JobContext<'_>) -> Release<()> {
+        if context.follow_restart() {
+            return Release::Reset;
+        }
         if let Some(state) = context.follow_service() {
             notify(&mut self.task, state);
         }

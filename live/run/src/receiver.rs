@@ -45,7 +45,7 @@ pub(crate) enum Cause {
 enum Event {
     /// A value has come, and was taken.
     Value,
-    /// The service's state has changed.
+    /// The service's state has changed, or the service has restarted.
     Change,
 }
 
@@ -76,7 +76,7 @@ impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
                 return None;
             }
             let changes = service.as_ref().map(|listener| (listener, listener.epoch()));
-            if thread.context.service_change().is_some() {
+            if thread.context.has_change() {
                 return Some(Event::Change);
             }
             let epoch = self.listener.epoch();
@@ -128,6 +128,7 @@ impl<P: Payload, R: Receiver<P>> TaskKind for ReceiverBody<'_, P, R> {
                     let release_ns = self.release_ns(&thread.context, now_ns)?;
                     return Some((release_ns, Release::Job(Cause::Value(now_ns))));
                 }
+                Event::Change if thread.context.follow_restart() => return Some((now_ns, Release::Reset)),
                 Event::Change => match thread.context.follow_service() {
                     Some(State::Stopped) => return Some((now_ns, Release::End)),
                     Some(state) => return Some((now_ns, Release::Job(Cause::Change(state)))),
@@ -139,7 +140,7 @@ impl<P: Payload, R: Receiver<P>> TaskKind for ReceiverBody<'_, P, R> {
     }
 
     fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64> {
-        let release_ns = if context.service_change().is_some() {
+        let release_ns = if context.has_change() {
             now_ns.max(context.next_ns())
         } else if context.is_running() {
             if self.taken.is_none() {
@@ -156,6 +157,10 @@ impl<P: Payload, R: Receiver<P>> TaskKind for ReceiverBody<'_, P, R> {
     fn released(&mut self, context: &mut JobContext<'_>, arrival_ns: u64) -> Release<Cause> {
         // The job may have arrived later than `poll` asked for.
         context.note_release(arrival_ns);
+        if context.follow_restart() {
+            // The value that was taken for this job waits for the next one.
+            return Release::Reset;
+        }
         match context.follow_service() {
             Some(State::Stopped) => Release::End,
             // The value that was taken for this job waits for the next one.

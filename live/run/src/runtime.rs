@@ -408,7 +408,9 @@ impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
         {
             self.exit_stuck();
         }
-        rests && finished
+        let failed = handles.best_effort().filter(|(_, handle)| handle.has_failed()).map(|(task, _)| task);
+        let failed = failed.map(|task| self.has_finished(task, Err(Error::panicked()))).count();
+        rests && finished && failed == 0
     }
 
     /// Brings the outputs to rest, if the application has a safe state, and records the outcome; returns whether they

@@ -4,6 +4,7 @@
 //! The threads of an application that have a task or a core of their own: how they start, and how the main thread sees
 //! them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread::{Builder, Scope as ThreadScope, ScopedJoinHandle};
@@ -11,7 +12,7 @@ use std::thread::{Builder, Scope as ThreadScope, ScopedJoinHandle};
 use taut_boot::thread::{ThreadPlacement, place_thread};
 use taut_boot::{Guarantee, Guarantees, StartBarrier};
 use taut_event::{Kind, Record};
-use taut_plan::{Plan, STACK_BYTES};
+use taut_plan::{Plan, STACK_BYTES, TaskPlan};
 use taut_sys::thread::ThreadPolicy;
 use taut_sys::{clock, interrupt, process, thread};
 use taut_time::Instant;
@@ -20,7 +21,7 @@ use crate::best_effort::Context;
 use crate::body::Body;
 use crate::control::Control;
 use crate::job::EventRecorder;
-use crate::lifecycle::JobContext;
+use crate::lifecycle::{JobContext, drop_panic};
 use crate::names::position;
 use crate::native::TaskThread;
 use crate::outside::moved_value;
@@ -42,6 +43,8 @@ pub(crate) struct ThreadHandle {
     leaves: AtomicBool,
     /// A record already says that somebody moved the thread.
     moved: AtomicBool,
+    /// Whether the thread's best-effort task panicked.
+    failed: AtomicBool,
 }
 
 impl ThreadHandle {
@@ -65,12 +68,18 @@ impl ThreadHandle {
             placed: OnceLock::new(),
             leaves: AtomicBool::new(false),
             moved: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
         }
     }
 
     /// Whether the thread has ended.
     pub(crate) fn is_done(&self) -> bool {
         self.done.load(Ordering::Acquire)
+    }
+
+    /// Whether the thread's best-effort task panicked.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
     }
 
     /// Interrupts a sleep of the thread.
@@ -184,17 +193,20 @@ pub(crate) struct BestEffortTask<'p> {
 /// The thread of a native task, which returns the task's code.
 pub(crate) struct NativeThread<'scope, 'p> {
     pub(crate) task: usize,
-    join: ScopedJoinHandle<'scope, Box<dyn Body + 'p>>,
+    join: ScopedJoinHandle<'scope, Option<Box<dyn Body + 'p>>>,
 }
 
 impl<'p> NativeThread<'_, 'p> {
-    /// Waits for the end of the thread. The message of a panicking thread has reported the panic; its payload is
-    /// leaked, because dropping it might panic again.
+    /// Waits for the end of the thread; fails if the task's component has failed. The message of a panic has reported
+    /// it; the payload that ended a thread is leaked, because dropping it might panic again.
     pub(crate) fn join(self) -> Result<Box<dyn Body + 'p>, Box<dyn std::error::Error>> {
-        self.join.join().map_err(|panic| {
-            std::mem::forget(panic);
-            Error::panicked()
-        })
+        match self.join.join() {
+            Ok(body) => body.ok_or_else(Error::panicked),
+            Err(panic) => {
+                std::mem::forget(panic);
+                Err(Error::panicked())
+            }
+        }
     }
 }
 
@@ -242,12 +254,14 @@ impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
             body.start();
             process::end_if_forked();
             self.place(placement, handle);
-            if let Some(origin_ns) = self.handles.barrier.wait() {
-                TaskThread::new(context, thread_slot, origin_ns).count(|thread| body.run_native(thread));
-            }
+            let has_failed = self.handles.barrier.wait().is_some_and(|origin_ns| {
+                let mut thread = TaskThread::new(context, thread_slot, origin_ns);
+                thread.count(|thread| body.run_native(thread));
+                thread.context.has_failed()
+            });
             handle.leaves.store(true, Ordering::Release);
             let _ = thread::set_other();
-            body
+            (!has_failed).then_some(body)
         });
         let join = spawned
             .map_err(|error| Error::Thread(format!("cannot start the thread of `{name}`: {error}")))?;
@@ -305,7 +319,9 @@ impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
         donee_on: Option<u16>,
     ) -> Result<(), Error> {
         let BestEffortTask { task, run, event_recorder } = best_effort;
-        let name = &self.plan.tasks[task].name;
+        let TaskPlan { name, service, .. } = &self.plan.tasks[task];
+        let service = service.as_ref();
+        let service = service.and_then(|name| self.plan.services.iter().position(|of| of.name == *name));
         let over = &self.handles.over;
         let spawned = Builder::new().name(name.clone()).spawn_scoped(self.threads, move || {
             // Dropped last: a thread that may receive a donation must exist as long as the executor.
@@ -318,7 +334,12 @@ impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
             if donee_on.is_some_and(|cpu| thread::set_affinity(&[cpu]).is_ok()) {
                 handle.donee.store(thread::tid(), Ordering::Release);
             }
-            run(&mut Context::new(self.control, event_recorder));
+            let mut context = Context::new(self.control, position(task), service, event_recorder);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(&mut context))) {
+                drop_panic(panic);
+                handle.failed.store(true, Ordering::Release);
+                context.fail();
+            }
             process::end_if_forked();
         });
         spawned
@@ -327,8 +348,8 @@ impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
     }
 }
 
-/// Reports that a thread has ended. A panicked thread stops the application: without that thread, the running
-/// system is not the one that was proven.
+/// Reports that a thread has ended. A thread that panics outside of jobs and best-effort tasks stops the application:
+/// without that thread, the running system is not the one that was proven.
 struct Done<'h> {
     handle: &'h ThreadHandle,
     control: &'h Control,

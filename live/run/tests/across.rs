@@ -10,7 +10,7 @@ mod app;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use app::{Outcome, each, plan, run};
+use app::{Outcome, STOP_APP, each, plan, run, run_of};
 use taut_event::{Kind, Record};
 use taut_run::{App, Create, Error, Failure, Job, LockError, Reason, Resource};
 use taut_time::Duration;
@@ -269,7 +269,7 @@ fn an_unplanned_use_is_refused_without_effect() {
 #[test]
 fn a_panic_inside_lets_others_go_on_to_the_end() {
     for protocol in ["msrp", "mpcp", "fmlp-plus"] {
-        let outcome = run(&bus("fp", protocol), None, |app| {
+        let outcome = run_of(STOP_APP, &bus("fp", protocol), None, |app| {
             app.resource("bus", ())?;
             for (name, ..) in TASKS {
                 app.task(name, |create| {

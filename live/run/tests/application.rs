@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration as Time, Instant};
 
-use app::{Observed, TURN, each, plan, run};
+use app::{Observed, STOP_APP, TURN, each, plan, run, run_of};
 use taut_event::{Counter, Kind};
 use taut_run::{
     App, Component, Config, Error, Failure, Job, QueueWriter, Reason, Receiver, StateReader, StateWriter,
@@ -397,9 +397,9 @@ fn a_stale_or_unproven_plan_is_refused() {
 }
 
 #[test]
-fn a_panic_ends_the_application() {
+fn a_panic_ends_an_application_that_it_must_stop() {
     for last in [3, 400] {
-        let outcome = run(TICK, None, |app| {
+        let outcome = run_of(STOP_APP, TICK, None, |app| {
             app.task("tick", |_| {
                 Ok(each(move |job| {
                     assert!(job.number() < last, "on purpose");

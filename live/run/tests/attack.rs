@@ -11,7 +11,7 @@ mod app;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Mutex;
 
-use app::{each, run};
+use app::{STOP_APP, each, run, run_of};
 use taut_run::{Error, Failure, Reason};
 use taut_time::Duration;
 
@@ -60,7 +60,8 @@ impl Drop for Again {
 #[test]
 fn a_panic_that_carries_a_panic_ends_the_application() {
     for executor in EXECUTORS {
-        let outcome = run(&format!("executor = \"{executor}\"\n{TWO}"), Some(Duration::from_s(10)), |app| {
+        let tables = format!("executor = \"{executor}\"\n{TWO}");
+        let outcome = run_of(STOP_APP, &tables, Some(Duration::from_s(10)), |app| {
             app.task("tick", |create| {
                 let _ = (create.state_writer::<u64>("pose")?, create.queue_writer::<u64>("words")?);
                 Ok(each(|job| if job.number() < 3 { Ok(()) } else { panic_any(Again) }))

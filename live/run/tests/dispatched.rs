@@ -9,7 +9,7 @@ mod app;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use app::{each, run};
+use app::{STOP_APP, each, run, run_of};
 use taut_event::{Kind, Record};
 use taut_run::{Error, Failure, LockError, Reason};
 use taut_time::Duration;
@@ -204,7 +204,7 @@ fn states_under_a_lock() {
 
 #[test]
 fn a_panic_ends_the_application_in_order() {
-    let outcome = run(&shared("edf"), None, |app| {
+    let outcome = run_of(STOP_APP, &shared("edf"), None, |app| {
         app.resource("bus", 0_u64)?;
         app.task("slow", |create| {
             let bus = create.resource::<u64>("bus")?;

@@ -210,7 +210,7 @@ fn application(kind: String) {
     };
     let duration = std::env::var("TAUT_FOR").ok().map(|text| text.parse::<Duration>().unwrap());
     let (unwritten, panics) = (kind == "file-limit", kind == "late-panic");
-    let outcome = app::run(&tables, duration, |app| {
+    let outcome = app::run_of(app::STOP_APP, &tables, duration, |app| {
         if kind.starts_with("start") {
             return app.task("tick", |_| Ok(Starts(kind)));
         }

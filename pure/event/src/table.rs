@@ -128,7 +128,7 @@ macro_rules! with_all_events {
                 service: u16 = subject,
                 /// The task that follows the change.
                 task: u16 = job,
-                /// The new state: `State as u64` of `taut_run`.
+                /// The new state: `State as u64` of `taut_run`; 4 when the task was reset because the service restarted.
                 state: u64 = value,
             }
             /// A counter of a thread, read at the end of the run.
@@ -361,6 +361,15 @@ macro_rules! with_all_events {
                 job: u64 = job,
                 /// How many values.
                 values: u64 = value,
+            }
+            /// A job panicked.
+            Panicked = 44 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// What the runtime did about it, in the order of `taut_policy::FailureRemedy`.
+                remedy: u64 = value,
             }
         }
     };

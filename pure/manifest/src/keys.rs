@@ -105,8 +105,23 @@ static APP: Table = Table {
             "How long the code that brings outputs to rest may take, at most 1 s. It runs on a thread of its own before every end \
              of the application but SIGKILL; see `docs/ending.md`.",
         ),
+        key(
+            "on-failure",
+            Type::Words(AFTER_FAILURE),
+            Need::Optional,
+            "What happens when a job panics, unless its service has `on-failure`. By default `stop-app` if the application \
+             has `safe-state`, otherwise `stop-service`; see `docs/life-cycle.md`.",
+        ),
     ],
 };
+
+static AFTER_FAILURE: &[Word] = &[
+    word(
+        "stop-service",
+        "The task's service stops, or the task alone if it belongs to none. The others continue.",
+    ),
+    word("stop-app", "The application stops in order."),
+];
 
 /// Any size.
 const SIZE: Type = Type::Size { min: 0, max: u64::MAX };
@@ -265,7 +280,36 @@ static FIELDS_PAYLOAD: Table = Table {
 static SERVICE: Table = Table {
     noun: "service",
     doc: "Tasks that start, pause, resume and stop together and share a persistent scope.",
-    keys: &[key("persistent", SIZE, Need::Default("0B"), "The scope that its tasks share.")],
+    keys: &[
+        key("persistent", SIZE, Need::Default("0B"), "The scope that its tasks share."),
+        key(
+            "on-failure",
+            Type::Table(&ON_FAILURE),
+            Need::Optional,
+            "What happens when a job of one of its tasks panics.",
+        ),
+    ],
+};
+
+static ON_FAILURE: Table = Table {
+    noun: "rule for failures",
+    doc: "How often the service restarts, and what happens then. At a restart each of its components runs `reset` in \
+          place of its next job.",
+    keys: &[
+        key(
+            "restart",
+            Type::Integer { min: 1, max: taut_model::RESTARTS_MAX as i64 },
+            Need::Optional,
+            "How many restarts the window allows. Without it the service does not restart.",
+        ),
+        key("within", Type::Duration, Need::Optional, "The length of the window that slides with time."),
+        key(
+            "then",
+            Type::Words(AFTER_FAILURE),
+            Need::Optional,
+            "What happens at a failure after which it does not restart. By default as `app.on-failure`.",
+        ),
+    ],
 };
 
 static RESOURCE: Table = Table {
@@ -451,6 +495,7 @@ static BEST_EFFORT: Table = Table {
     doc: "An ordinary thread; it may allocate and block.",
     keys: &[
         key("class", Type::Words(CLASSES), Need::Required, "Whether the task has a deadline."),
+        key("service", Type::Text, Need::Optional, "The service with which it stops."),
         key(
             "min-gap",
             Type::Duration,

@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 
 use taut_model::{
-    Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft, ClientDraft,
-    ClientKind, Cost, Draft, Evidence, EvidenceFile, Executor, Flow, LockingProtocol, Mechanism,
-    OnMissingPrivilege, OverflowPolicy, OverheadSources, Overheads, Overrun, Payload, PayloadField, Platform,
-    RealTimeDraft, Reception, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft, ServerDraft,
-    ServerPolicy, ServiceDraft, Shared, Size, Stated, TaskDraft,
+    AfterFailure, Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft,
+    ClientDraft, ClientKind, Cost, Draft, Evidence, EvidenceFile, Executor, Flow, LockingProtocol, Mechanism,
+    OnFailureDraft, OnMissingPrivilege, OverflowPolicy, OverheadSources, Overheads, Overrun, Payload,
+    PayloadField, Platform, RealTimeDraft, Reception, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft,
+    ServerDraft, ServerPolicy, ServiceDraft, Shared, Size, Stated, TaskDraft,
 };
 use taut_time::Duration;
 
@@ -27,12 +27,14 @@ pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
             description: text("description").unwrap_or_default(),
             exec: text("exec"),
             safe_state: app.and_then(|app| app.duration("safe-state")),
+            on_failure: app.and_then(|app| after_failure(app.word("on-failure"))),
         },
         platform: platform(root.fields("platform")),
         payloads: all(root, "payloads", payload),
         services: all(root, "services", |name, fields| {
             let persistent = fields.and_then(|fields| fields.size("persistent"));
-            ServiceDraft { name, persistent: persistent.unwrap_or(Size::ZERO) }
+            let on_failure = fields.and_then(|fields| fields.fields("on-failure")).map(on_failure);
+            ServiceDraft { name, persistent: persistent.unwrap_or(Size::ZERO), on_failure }
         }),
         resources: all(root, "resources", |name, fields| {
             let word = fields.and_then(|fields| fields.word("protocol"));
@@ -53,6 +55,21 @@ pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
         channels: all(root, "channels", channel),
         chains: root.many("chains").iter().map(chain).collect(),
         faulty,
+    }
+}
+
+fn after_failure(word: Option<&str>) -> Option<AfterFailure> {
+    match word? {
+        "stop-app" => Some(AfterFailure::StopApp),
+        _ => Some(AfterFailure::StopService),
+    }
+}
+
+fn on_failure(fields: &Fields<'_>) -> OnFailureDraft {
+    OnFailureDraft {
+        restart: fields.integer("restart").and_then(|restart| restart.try_into().ok()),
+        within: fields.duration("within"),
+        then: after_failure(fields.word("then")),
     }
 }
 

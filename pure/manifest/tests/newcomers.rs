@@ -24,10 +24,15 @@ const CASES: &[(&str, &str, &str)] = &[
     ("[channels.c]\ntype = \"P\"", "TAUT0102", "write `payload = \"…\"`: a name of `[payloads]`"),
     ("[tasks.a]\nclass = \"hard\"", "TAUT0108", "did you mean \"real-time\"?"),
     ("TASK[platform2]", "TAUT0102", "did you mean `platform`?"),
+    ("[services.s]\non-failure = { restart = 2 }", "TAUT0103", "as in `within = \"1s\"`"),
+    ("[services.s]\non-failure = { within = \"1s\" }", "TAUT0113", "add `restart`, or leave `within` out"),
+    ("[services.s]\non-failure = { restart = 2, within = \"0s\" }", "TAUT0112", "in a window of zero"),
+    ("[services.s]\non-failure = { restart = 17, within = \"1s\" }", "TAUT0112", "`restart`"),
+    ("[services.s]\non-failure = { then = \"stop\" }", "TAUT0108", "`stop` is not a word for `then`"),
     (
-        "[services.s]\n[tasks.b]\nclass = \"best-effort\"\nservice = \"s\"",
+        "[tasks.b]\nclass = \"best-effort\"\njitter = \"1ms\"",
         "TAUT0113",
-        "`service` does not go with `class = \"best-effort\"`",
+        "`jitter` does not go with `class = \"best-effort\"`",
     ),
 ];
 

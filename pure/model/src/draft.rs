@@ -7,8 +7,8 @@ use std::ops::{Deref, DerefMut};
 use taut_time::Duration;
 
 use crate::{
-    App, BestEffort, ChannelKind, ClientKind, EvidenceFile, Fault, Flow, Mechanism, Model, OverflowPolicy,
-    Payload, Platform, Reception, ServerPolicy, Shared, Size, Stated, rules,
+    AfterFailure, App, BestEffort, ChannelKind, ClientKind, EvidenceFile, Fault, Flow, Mechanism, Model,
+    OverflowPolicy, Payload, Platform, Reception, ServerPolicy, Shared, Size, Stated, rules,
 };
 
 /// The input of [`Draft::build`], with names as references: everything from which a [`Model`] is made, before any rule
@@ -49,6 +49,19 @@ pub struct ServiceDraft {
     pub name: String,
     /// Its persistent scope, shared by its tasks.
     pub persistent: Size,
+    /// What happens when one of its components fails, if the manifest states it.
+    pub on_failure: Option<OnFailureDraft>,
+}
+
+/// What happens when a component of a service fails.
+#[derive(Clone, Debug)]
+pub struct OnFailureDraft {
+    /// How often the service restarts within the window.
+    pub restart: Option<u8>,
+    /// The window.
+    pub within: Option<Duration>,
+    /// What happens at a failure after which the service does not restart; `None` as in the rest of the application.
+    pub then: Option<AfterFailure>,
 }
 
 /// A server, by name. The fields mean what [`crate::Server`] says.

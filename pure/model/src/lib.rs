@@ -34,8 +34,8 @@ mod what_if;
 pub use channel::{Channel, PAYLOAD_BYTES_MAX, Payload, PayloadField, Scalar};
 pub use decided::Decisions;
 pub use draft::{
-    ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, Draft, RealTimeDraft, SectionDraft,
-    SegmentDraft, ServerDraft, ServiceDraft, TaskDraft,
+    ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, Draft, OnFailureDraft, RealTimeDraft,
+    SectionDraft, SegmentDraft, ServerDraft, ServiceDraft, TaskDraft,
 };
 pub use fault::{Code, Fault, KeyPath, Label, Severity};
 pub use flow::FlowLink;
@@ -48,9 +48,10 @@ pub use set::{Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wron
 pub use system::{App, Chain, ChainStep, Client, ClientKind, Model, Service};
 pub use task::{BestEffort, Class, Cost, RealTime, Stated, Task, Waits};
 pub use taut_policy::{
-    Aim, Arrival, ArrivalPattern, CAPACITY_MAX, ChannelKind, ClientReads, Evidence, EvidenceFile, Flow,
-    LINE_BYTES, LockingProtocol, Mechanism, MechanismForm, OnMissingPrivilege, OverflowPolicy, Overrun,
-    PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY, PartyCounts, Reception, SAFE_STATE_MAX, STACK_BYTES,
-    STAMP_BYTES, SchedulingPolicy, ServerPolicy, Waiting, Way, is_name, lock_mechanisms,
+    AfterFailure, Aim, Arrival, ArrivalPattern, CAPACITY_MAX, ChannelKind, ClientReads, Evidence,
+    EvidenceFile, Flow, LINE_BYTES, LockingProtocol, Mechanism, MechanismForm, OnFailure, OnMissingPrivilege,
+    OverflowPolicy, Overrun, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY, PartyCounts, RESTARTS_MAX,
+    Reception, SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy, Waiting, Way,
+    is_name, lock_mechanisms,
 };
 pub use taut_time::{ParseSizeError, Size};

@@ -4,8 +4,8 @@
 use taut_time::Duration;
 
 use crate::{
-    Arrival, Channel, ChannelId, Class, ClientId, CoreId, LockingProtocol, PartyId, Payload, Platform,
-    RealTime, ResourceId, Server, Shared, Size, Task, TaskId,
+    AfterFailure, Arrival, Channel, ChannelId, Class, ClientId, CoreId, LockingProtocol, OnFailure, PartyId,
+    Payload, Platform, RealTime, ResourceId, Server, Shared, Size, Task, TaskId,
 };
 
 /// A whole application on its machine. Holding a value proves that every rule of [`crate::Draft::build`] holds: names
@@ -40,6 +40,16 @@ pub struct App {
     /// How long the code that brings the outputs to their safe state may take: above zero, at most
     /// [`SAFE_STATE_MAX`](crate::SAFE_STATE_MAX). `None` if there is no such code.
     pub safe_state: Option<Duration>,
+    /// What happens when a component fails and no service says otherwise, if the manifest states it.
+    pub on_failure: Option<AfterFailure>,
+}
+
+impl App {
+    /// What happens when a component fails and no service says otherwise. Unless the manifest states it, an application
+    /// with a safe state stops: otherwise its outputs would stay as the failed component left them.
+    pub fn after_failure(&self) -> AfterFailure {
+        self.on_failure.unwrap_or(AfterFailure::by_default(self.safe_state.is_some()))
+    }
 }
 
 /// Tasks that start, pause, resume and stop together and share a persistent scope.
@@ -49,6 +59,8 @@ pub struct Service {
     pub name: String,
     /// Its persistent scope, shared by its tasks.
     pub persistent: Size,
+    /// What happens when one of its components fails, if that differs from [`App::after_failure`].
+    pub on_failure: Option<OnFailure>,
 }
 
 /// A party outside of the application's process; never real-time.

@@ -49,6 +49,10 @@ fn empty() -> Draft {
     }
 }
 
+fn service(name: &str) -> ServiceDraft {
+    ServiceDraft { name: name.into(), persistent: Size::ZERO, on_failure: None }
+}
+
 fn task(name: &str, period: Duration) -> TaskDraft {
     TaskDraft {
         name: name.into(),
@@ -177,7 +181,7 @@ fn names_are_unique_where_the_format_does_not_see_to_it() {
     draft.tasks.push(task("reader", Duration::from_ms(8)));
     draft.channels.push(queue("values", "writer", "reader"));
     draft.payloads.push(draft.payloads[0].clone());
-    draft.services = vec![ServiceDraft { name: "s".into(), persistent: Size::ZERO }; 2];
+    draft.services = vec![service("s"); 2];
     draft.clients = vec![ClientDraft { name: "writer".into(), kind: ClientKind::Process, min_gap: None }; 2];
     let found = check(draft);
     assert_eq!(found.iter().filter(|code| **code == codes::DUPLICATE_NAME).count(), 7, "{found:?}");
@@ -249,7 +253,7 @@ fn what_is_faulty_is_not_reported_again() {
     draft.tasks.clear();
     draft.tasks.push(task("writer", Duration::from_ms(8)));
     draft.payloads.clear();
-    draft.services.push(ServiceDraft { name: "unused".into(), persistent: Size::ZERO });
+    draft.services.push(service("unused"));
     let path = vec!["writer".into(), "values".into(), "reader".into()];
     draft.chains.push(ChainDraft {
         name: "through".into(),

@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a dispatcher of a core needs: its rule, and how many jobs can have begun at one time.
+//! What the runtime derives from a plan: a core's rule, how many of its jobs can have begun at one time, and what happens
+//! when a component fails.
 
 use std::collections::BTreeSet;
 
-use taut_policy::{Arrival, Flow, LocalRule, LockingProtocol, Overrun, SchedulingPolicy};
+use taut_policy::{
+    AfterFailure, Arrival, Flow, LocalRule, LockingProtocol, OnFailure, Overrun, SchedulingPolicy,
+};
 
 use crate::{ClassPlan, CorePlan, Plan, ResourcePlan, TaskPlan};
 
 impl Plan {
+    /// What happens when a component of a service fails, given by its position; `None` for a component that belongs to
+    /// no service.
+    pub fn on_failure(&self, service: Option<usize>) -> OnFailure {
+        let then = self.on_failure.unwrap_or(AfterFailure::by_default(self.safe_state.is_some()));
+        let service = service.and_then(|at| self.services.get(at));
+        service.and_then(|service| service.on_failure).unwrap_or(OnFailure::never(then))
+    }
+
     /// The rule of a core: if one of its tasks uses a resource under deadline floors, all of its resources have
     /// deadline floors.
     pub fn local_rule(&self, core: &CorePlan) -> LocalRule {

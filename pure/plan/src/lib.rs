@@ -38,9 +38,10 @@ pub use shape::{
 };
 /// Types of other crates that occur in a plan.
 pub use taut_policy::{
-    Aim, Arrival, ChannelKind, ClientReads, Evidence, EvidenceFile, Flow, LockingProtocol, Mechanism,
-    MechanismForm, OnMissingPrivilege, OverflowPolicy, Overrun, PROBE_PERIOD, PROBE_PRIORITY, STACK_BYTES,
-    STAMP_BYTES, SchedulingPolicy, ServerPolicy, Waiting, Way, lock_mechanisms, spare_slots,
+    AfterFailure, Aim, Arrival, ChannelKind, ClientReads, Evidence, EvidenceFile, FailureRemedy, Flow,
+    LockingProtocol, Mechanism, MechanismForm, OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun,
+    PROBE_PERIOD, PROBE_PRIORITY, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy, Waiting, Way,
+    lock_mechanisms, spare_slots,
 };
 pub use taut_time::Size;
 pub use valid::{Invalid, ValidPlan};

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use taut_policy::{
-    Aim, Arrival, ChannelKind, Evidence, EvidenceFile, Flow, LockingProtocol, Mechanism, OnMissingPrivilege,
-    OverflowPolicy, Overrun, SchedulingPolicy, Way,
+    AfterFailure, Aim, Arrival, ChannelKind, Evidence, EvidenceFile, Flow, LockingProtocol, Mechanism,
+    OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun, SchedulingPolicy, Way,
 };
 use taut_time::{Duration, Size};
 
@@ -28,6 +28,10 @@ pub struct Plan {
     /// How long the code that brings outputs to rest may take; none if the manifest has no safe state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_state: Option<Duration>,
+    /// What happens when a component fails and its service does not say otherwise, if the manifest states it; see
+    /// [`Plan::on_failure`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<AfterFailure>,
     /// The group that clients of another user may belong to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
@@ -171,6 +175,9 @@ pub struct ServicePlan {
     pub persistent: ScopePlan,
     /// Bound on the memory of the service: its persistent scope and its tasks' scopes.
     pub memory: Size,
+    /// What happens when one of its components fails, if the manifest states it; see [`Plan::on_failure`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<OnFailure>,
 }
 
 /// A scope: a fixed stretch of the process's map.

@@ -32,13 +32,15 @@ use std::hash::Hash;
 use std::ops::Deref;
 
 use taut_policy::{
-    CAPACITY_MAX, ChannelKind, Flow, LINE_BYTES, Overrun, PRIORITY_MAX, PartyCounts, SAFE_STATE_MAX,
-    STAMP_BYTES, SchedulingPolicy, Way, is_name,
+    CAPACITY_MAX, ChannelKind, Flow, LINE_BYTES, Overrun, PRIORITY_MAX, PartyCounts, RESTARTS_MAX,
+    SAFE_STATE_MAX, STAMP_BYTES, SchedulingPolicy, Way, is_name,
 };
 use taut_time::Duration;
 
 use crate::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, event_count_file, file_of};
-use crate::{Arrival, ChannelPlan, ClassPlan, CorePlan, MemoryMap, Plan, ReaderPlan, Region, TaskPlan};
+use crate::{
+    Arrival, ChannelPlan, ClassPlan, CorePlan, MemoryMap, Plan, ReaderPlan, Region, ServicePlan, TaskPlan,
+};
 
 /// A plan that keeps rules V1 to V8.
 ///
@@ -109,6 +111,9 @@ fn check(plan: &Plan) -> Result<(), Invalid> {
     }
     let safe_state = plan.safe_state.is_none_or(|budget| !budget.is_zero() && budget <= SAFE_STATE_MAX);
     require!(safe_state, "the safe state's budget is zero, or longer than {SAFE_STATE_MAX}");
+    for service in &plan.services {
+        failures(service)?;
+    }
     servers(plan, &known)?;
     resources(plan, &known)?;
     memory(plan)?;
@@ -183,6 +188,16 @@ fn unique<T: Copy + Eq + Hash>(
         }
     }
     Ok(seen)
+}
+
+/// The runtime keeps the instants of a service's last failures, as many as its window allows restarts.
+fn failures(service: &ServicePlan) -> Result<(), Invalid> {
+    let Some(on_failure) = &service.on_failure else { return Ok(()) };
+    let name = &service.name;
+    require!(on_failure.restart <= RESTARTS_MAX, "service `{name}` restarts more than {RESTARTS_MAX} times");
+    let counts = on_failure.restart == 0 || !on_failure.within.is_zero();
+    require!(counts, "service `{name}` counts restarts in a window of zero");
+    Ok(())
 }
 
 /// V1: the regions of each map, with their owners.

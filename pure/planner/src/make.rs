@@ -101,6 +101,7 @@ impl Planned {
             proven,
             on_missing_privilege: platform.on_missing_privilege,
             safe_state: model.app().safe_state,
+            on_failure: model.app().on_failure,
             group: platform.group.clone(),
             housekeeping: platform.housekeeping.clone(),
             inputs,
@@ -128,6 +129,7 @@ fn services(model: &Model, map: &Map) -> Vec<ServicePlan> {
             name: service.name.clone(),
             persistent,
             memory,
+            on_failure: service.on_failure,
         })
         .collect()
 }

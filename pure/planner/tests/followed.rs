@@ -255,9 +255,11 @@ fn tight(numbers: &mut Numbers) -> Draft {
         }
         draft.tasks.push(task);
     }
-    draft
-        .services
-        .push(ServiceDraft { name: "all".into(), persistent: Size::from_bytes(numbers.next(0, 1 << 20)) });
+    draft.services.push(ServiceDraft {
+        name: "all".into(),
+        persistent: Size::from_bytes(numbers.next(0, 1 << 20)),
+        on_failure: None,
+    });
     if numbers.chance(50) {
         draft.app.safe_state = Some(time("1ms"));
     }

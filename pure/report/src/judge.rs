@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use taut_event::file::{Damage, Run};
 use taut_event::{Counter, ObservedPlacement, Stood};
-use taut_plan::{Arrival, ClassPlan, CorePlan, Plan, TermPlan};
+use taut_plan::{Arrival, ClassPlan, CorePlan, FailureRemedy, Plan, TermPlan};
 use taut_time::Duration;
 
 use crate::Ending;
@@ -19,7 +19,7 @@ use crate::figures::{ChannelFigures, CoreFigures, Counts, ProbeFigures, ServiceC
 use crate::frame::{facts, frame};
 use crate::jobs::{self, Early, Job, Open, TaskJobs};
 use crate::notes::Notes;
-use crate::observations::{Moved, Observations, STOPPED, StateChange};
+use crate::observations::{JobPanic, Moved, Observations, STOPPED, StateChange};
 use crate::outside::Outside;
 use crate::pauses::Pauses;
 use crate::report::{Lateness, Report};
@@ -253,10 +253,12 @@ impl<'a> Judge<'a> {
     /// Reports jobs with missing or impossible records, and tasks without releases: they are not shown to keep their
     /// bounds.
     fn about_the_records(&mut self, joined: &[TaskJobs]) {
-        let tasks = joined.iter().zip(&self.planned).zip(&self.plan.tasks);
-        let real_time = tasks.filter_map(|((found, planned), task)| Some((found, planned.as_ref()?, task)));
-        let newest = real_time.clone().flat_map(|(found, ..)| found.jobs.last()).map(|job| job.release).max();
-        for (found, planned, task) in real_time {
+        let tasks = joined.iter().zip(&self.planned).zip(&self.plan.tasks).enumerate();
+        let real_time =
+            tasks.filter_map(|(at, ((found, planned), task))| Some((at, found, planned.as_ref()?, task)));
+        let newest = real_time.clone().flat_map(|(_, found, ..)| found.jobs.last());
+        let newest = newest.map(|job| job.release).max();
+        for (at, found, planned, task) in real_time {
             if found.faulty > 0 {
                 self.breaches.push(Breach::Faulty { task: task.name.clone(), jobs: found.faulty });
             }
@@ -265,6 +267,7 @@ impl<'a> Judge<'a> {
                 let mut changes = self.seen.services.iter();
                 changes.any(|change| Some(change.service.into()) == of && change.state == STOPPED)
             });
+            let stopped = stopped || self.seen.tasks[at].panics.iter().any(JobPanic::ends_task);
             let ClassPlan::RealTime { arrival: Arrival::Periodic { offset, .. }, .. } = &task.class else {
                 continue;
             };
@@ -737,6 +740,16 @@ impl<'a> Judge<'a> {
         let seen = &self.seen.tasks[at];
         if seen.failed > 0 {
             self.warnings.push(Warning::Failed { task: name(), jobs: seen.failed });
+        }
+        let restarts = seen.panics.iter().filter(|panic| !panic.ends_task()).count() as u64;
+        if restarts > 0 {
+            self.warnings.push(Warning::Restarted { task: name(), jobs: restarts });
+        }
+        // If the application stopped instead, its ending says so.
+        let ends = |panic: &&JobPanic| panic.ends_task() && panic.remedy != Some(FailureRemedy::StopApp);
+        for JobPanic { at, job, .. } in seen.panics.iter().filter(ends) {
+            let at_ns = self.since_begin(*at);
+            self.breaches.push(Breach::Panicked { task: name(), job: *job, at_ns });
         }
         if seen.scope_exceeded > 0 {
             self.warnings.push(Warning::ScopeExceeded { task: name(), times: seen.scope_exceeded });

@@ -15,7 +15,7 @@ use taut_plan::{ClassPlan, Plan};
 use taut_time::Duration;
 
 use crate::end;
-use crate::observations::{PAUSED, RUNNING, STOPPED};
+use crate::observations::{PAUSED, RESTARTED, RUNNING, STOPPED};
 use crate::verdict::Ended;
 use crate::wording::{ended_text, foreign_thread, not_at_rest, plural, policy_text};
 
@@ -127,6 +127,7 @@ fn of_event(plan: &Plan, event: Event) -> Option<Content> {
         Event::Overrun { task, job, .. } => trouble(task, "released while its job still ran", ("job", job)),
         Event::Skip { task, job, .. } => trouble(task, "release dropped", ("job", job)),
         Event::Failed { task, code, .. } => trouble(task, "job failed", ("code", code)),
+        Event::Panicked { task, job, .. } => trouble(task, "job panicked", ("job", job)),
         Event::ScopeExceeded { task, bytes, .. } => {
             trouble(task, "release scope exhausted", ("asked_bytes", bytes))
         }
@@ -240,6 +241,7 @@ fn follows(plan: &Plan, service: u16, task: u16, state: u64) -> Content {
         RUNNING => "running".to_owned(),
         PAUSED => "paused".to_owned(),
         STOPPED => "stopped".to_owned(),
+        RESTARTED => "reset".to_owned(),
         other => format!("in state {other}"),
     };
     (Subject::Service(service.into()), format!("{task} is {state_name}"), CHANGE, ("state", state))

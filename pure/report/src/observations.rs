@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use taut_event::{Counter, Event, Interference, ObservedPlacement, Record, SafeStateOutcome, Stood};
-use taut_plan::{ClassPlan, Plan};
+use taut_plan::{ClassPlan, FailureRemedy, Plan};
 
 /// `State::Running` of `taut_run`, as recorded.
 pub(crate) const RUNNING: u64 = 1;
@@ -16,6 +16,8 @@ pub(crate) const RUNNING: u64 = 1;
 pub(crate) const PAUSED: u64 = 2;
 /// `State::Stopped`.
 pub(crate) const STOPPED: u64 = 3;
+/// The task was reset, because its service restarted.
+pub(crate) const RESTARTED: u64 = 4;
 
 /// All observations of a run. Instants and times in ns; lists in the order of the records, which are sorted by thread,
 /// not overall.
@@ -47,6 +49,7 @@ pub(crate) struct OfTask {
     /// The due instants of releases that were dropped because the backlog was full.
     pub(crate) beyond_backlog: Vec<u64>,
     pub(crate) failed: u64,
+    pub(crate) panics: Vec<JobPanic>,
     pub(crate) scope_exceeded: u64,
     pub(crate) counts: Vec<(Counter, u64)>,
     pub(crate) lost: u64,
@@ -55,6 +58,24 @@ pub(crate) struct OfTask {
     pub(crate) moved: Option<Moved>,
     /// The first instant at which one of its jobs recorded another CPU than the plan's.
     pub(crate) elsewhere: Option<u64>,
+}
+
+/// A panic of a job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JobPanic {
+    /// The instant.
+    pub(crate) at: u64,
+    /// The job.
+    pub(crate) job: u64,
+    /// The remedy; none if this version does not know it.
+    pub(crate) remedy: Option<FailureRemedy>,
+}
+
+impl JobPanic {
+    /// Whether the task had no further job.
+    pub(crate) fn ends_task(&self) -> bool {
+        self.remedy != Some(FailureRemedy::Restart)
+    }
 }
 
 /// Sleeps in a section.
@@ -187,6 +208,10 @@ impl Observations {
             Event::Overrun { task, .. } => self.task(task, |of| of.overruns += 1),
             Event::Exhausted { task, .. } => self.task(task, |of| of.exhausted += 1),
             Event::Failed { task, .. } => self.task(task, |of| of.failed += 1),
+            Event::Panicked { task, job, remedy } => {
+                let remedy = FailureRemedy::ALL.into_iter().find(|known| *known as u64 == remedy);
+                self.task(task, |of| of.panics.push(JobPanic { at, job, remedy }));
+            }
             Event::ScopeExceeded { task, .. } => self.task(task, |of| of.scope_exceeded += 1),
             Event::Counted { task, count, times } => self.task(task, |of| of.counts.push((count, times))),
             Event::Lost { task, records } => self.task(task, |of| add(&mut of.lost, records)),

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use taut_plan::{Arrival, ClassPlan, Plan};
 
-use crate::observations::{Observations, RUNNING};
+use crate::observations::{Observations, RESTARTED, RUNNING, StateChange};
 
 /// By task: the spans from each pause until its effects are over, in order.
 #[derive(Debug, Default)]
@@ -30,11 +30,16 @@ struct Queue {
 impl Pauses {
     pub(crate) fn of(plan: &Plan, seen: &Observations) -> Self {
         let mut pauses: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
+        let mut resets = Vec::new();
         let mut changes = seen.services.clone();
         changes.sort_by_key(|change| change.at);
         for change in changes {
             let task = usize::from(change.task);
             if task >= plan.tasks.len() {
+                continue;
+            }
+            if change.state == RESTARTED {
+                resets.push((task, (restarted_since(plan, seen, change), change.at)));
                 continue;
             }
             let of = pauses.entry(task).or_default();
@@ -43,6 +48,14 @@ impl Pauses {
                 (RUNNING, _) | (_, Some((_, u64::MAX))) => {}
                 _ => of.push((change.at, u64::MAX)),
             }
+        }
+        for (task, of) in seen.tasks.iter().enumerate() {
+            // A task whose component has failed for good follows no state any more.
+            let failures = of.panics.iter().filter(|panic| panic.ends_task());
+            resets.extend(failures.map(|panic| (task, (panic.at, u64::MAX))));
+        }
+        for (task, reset) in resets {
+            pauses.entry(task).or_default().push(reset);
         }
         for (task, pauses) in &mut pauses {
             let queues = queues(plan, seen, *task);
@@ -58,6 +71,16 @@ impl Pauses {
         let of = |task| self.0.get(&task).into_iter().flatten();
         tasks.into_iter().flat_map(of).any(|(since, until)| *since <= to && from <= *until)
     }
+}
+
+/// The instant from which a task's reset delayed its values: the failure before it of a task of the same service. The
+/// reset takes the place of a job.
+fn restarted_since(plan: &Plan, seen: &Observations, change: StateChange) -> u64 {
+    let service = plan.services.get(usize::from(change.service)).map(|service| &service.name);
+    let tasks = plan.tasks.iter().zip(&seen.tasks);
+    let of_service = tasks.filter(|(task, _)| task.service.as_ref() == service);
+    let failures = of_service.flat_map(|(_, of)| &of.panics).map(|panic| panic.at);
+    failures.filter(|at| *at <= change.at).max().unwrap_or(change.at)
 }
 
 impl Queue {

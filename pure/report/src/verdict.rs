@@ -281,6 +281,16 @@ pub enum Breach {
         /// When the first of them was due, after release 0.
         at_ns: u64,
     },
+    /// A job panicked, and its task had no further job: its service stopped, as the manifest says. From then on the
+    /// running system is not the one that was proven.
+    Panicked {
+        /// The task.
+        task: String,
+        /// The job.
+        job: u64,
+        /// The instant, after release 0.
+        at_ns: u64,
+    },
     /// Records of a real-time task were lost, so the run is not shown to have kept its bounds.
     Lost {
         /// The task.
@@ -505,6 +515,13 @@ pub enum Warning {
     },
     /// Jobs returned an error.
     Failed {
+        /// The task of the jobs.
+        task: String,
+        /// How many.
+        jobs: u64,
+    },
+    /// Jobs panicked, and the service restarted as the manifest allows.
+    Restarted {
         /// The task of the jobs.
         task: String,
         /// How many.

@@ -64,6 +64,9 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
         }
         Breach::Drop { channel, at_ns, dropped } => lost_values(channel, *at_ns, *dropped),
         Breach::ReleasesDropped { task, releases, at_ns } => dropped_releases(task, *releases, *at_ns),
+        Breach::Panicked { task, job, at_ns } => {
+            format!("`{task}` job {job} panicked at {}, and its task stopped", span(*at_ns))
+        }
         Breach::Lost { task, records } => lost_records(&format!("`{task}`"), *records),
         Breach::LostOnCore { cpu, records } => lost_records(&format!("CPU {cpu}"), *records),
         Breach::Slept { task, times } => slept(task, *times),
@@ -379,6 +382,9 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
         }
         Warning::Failed { task, jobs } => {
             format!("{} of `{task}` returned an error", plural(*jobs, "job", "jobs"))
+        }
+        Warning::Restarted { task, jobs } => {
+            format!("{} of `{task}` panicked, and its service restarted", plural(*jobs, "job", "jobs"))
         }
         Warning::ScopeExceeded { task, times } => {
             let times = plural(*times, "time", "times");

@@ -137,6 +137,7 @@ fn found(report: &Report) -> String {
         Warning::Since { .. } => "since".to_owned(),
         Warning::NotJudged { findings } => format!("{findings} not judged"),
         Warning::Paused { findings } => format!("{findings} paused"),
+        Warning::Restarted { task, jobs } => format!("{jobs} of {task} restarted"),
         other => format!("{other:?}"),
     }));
     said.join("; ")
@@ -144,6 +145,7 @@ fn found(report: &Report) -> String {
 
 fn breach(breach: &Breach) -> String {
     match breach {
+        Breach::Panicked { task, .. } => format!("{task} panicked"),
         Breach::Response { task, missed, unfinished, stolen_ns, cause, .. } => {
             let missed = if *missed { ", missed" } else { "" };
             let unfinished = if *unfinished { ", unfinished" } else { "" };
@@ -469,6 +471,21 @@ fn pauses() {
             &|ns| paused(late(), if ns == 0 { OUTPUT } else { PROCESSING }, SENT, T).judged(END),
             "kept; 1 paused",
             "electrodes late",
+        ),
+        (
+            "from the failure of its service on, until its reset",
+            &|ns| {
+                let case = late().put(Kind::Panicked, SENT - MS, PROCESSING, 7, 0);
+                case.put(Kind::Service, SENT - ns, 0, OUTPUT.into(), 4).judged(END)
+            },
+            "kept; 1 of processing restarted; 1 paused",
+            "electrodes late; 1 of processing restarted",
+        ),
+        (
+            "from when its component failed for good on",
+            &|ns| late().put(Kind::Panicked, T + ns, OUTPUT, 7, 1).judged(END),
+            "output panicked; 1 paused",
+            "output panicked; electrodes late",
         ),
         (
             "its job waits for the gap behind the one in which the end of the pause was heard",

@@ -508,6 +508,34 @@ fn errors_of_jobs_are_told_and_break_no_promise() {
 }
 
 #[test]
+fn restarts_are_told_and_a_service_that_stops_by_a_failure_breaks_the_promise() {
+    let panicked = |run: &mut Run, job: u64, remedy: u64| {
+        let at = Instant::from_ns(BEGIN + job * 8 * MS);
+        run.records.push(Record { at, kind: Kind::Panicked, cpu: 0, subject: OUTPUT, job, value: remedy });
+    };
+    let mut run = run(Script::quiet());
+    panicked(&mut run, 3, 0);
+    panicked(&mut run, 9, 0);
+    let report = Report::new(&plan(), &run);
+    assert_eq!(report.verdict(), &RunVerdict::Kept);
+    assert_eq!(report.warnings(), [Warning::Restarted { task: "output".to_owned(), jobs: 2 }]);
+    assert!(report.text(100, false).contains("2 jobs of `output` panicked, and its service restarted"));
+    // The application's ending says so itself.
+    panicked(&mut run, 10, 2);
+    assert_eq!(Report::new(&plan(), &run).verdict(), &RunVerdict::Kept);
+    // A remedy that this version does not know is none that keeps the task.
+    for (remedy, job) in [(1, 12), (9, 14)] {
+        let mut run = run.clone();
+        panicked(&mut run, job, remedy);
+        let report = Report::new(&plan(), &run);
+        let panicked = Breach::Panicked { task: "output".to_owned(), job, at_ns: job * 8 * MS };
+        assert_eq!(report.verdict(), &RunVerdict::Broken(vec![panicked]));
+        assert!(report.text(100, false).contains(&format!("`output` job {job} panicked at ")));
+        assert!(report.json().contains("\"breach\": \"panicked\""));
+    }
+}
+
+#[test]
 fn releases_that_were_dropped_for_want_of_room_are_told() {
     let mut run = run(Script::quiet());
     let skip = |job: u64, value| {

@@ -97,6 +97,9 @@ pub fn run(
     run_of("", tables, duration, setup)
 }
 
+/// The key of an application that a panic ends.
+pub const STOP_APP: &str = "on-failure = \"stop-app\"\n";
+
 /// Runs an application with these keys in addition.
 pub fn run_of(
     app: &str,

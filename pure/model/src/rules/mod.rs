@@ -11,6 +11,7 @@
 
 mod chains;
 mod channels;
+mod failures;
 mod faults;
 mod flows;
 mod names;
@@ -23,10 +24,12 @@ mod tasks;
 mod traffic;
 mod triggers;
 
+use taut_time::Duration;
+
 use crate::{
     Arrival, ArrivalDraft, Chain, Channel, ChannelDraft, ChannelId, Class, ClassDraft, Client, ClientDraft,
-    CoreId, Draft, Fault, Model, RealTime, RealTimeDraft, Section, SectionDraft, Service, ServiceDraft,
-    Severity, Task, TaskDraft, codes,
+    CoreId, Draft, Fault, Model, OnFailure, OnFailureDraft, RealTime, RealTimeDraft, Section, SectionDraft,
+    Service, ServiceDraft, Severity, Task, TaskDraft, codes,
 };
 use channels::Link;
 use faults::Faults;
@@ -43,6 +46,7 @@ pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
     let names = Names::new(&draft);
     names.check(&mut faults);
     platform::check(&draft, &mut faults);
+    failures::check(&draft, &mut faults);
     payloads::check(&draft, &mut faults);
     tasks::check(&draft, &names, &mut faults);
     sections::check(&draft, &names, &mut faults);
@@ -93,7 +97,11 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
     let servers = draft.servers.iter().map(|one| servers::server(draft, one));
     let tasks = draft.tasks.iter().map(|one| task(draft, names, one));
     let channels = draft.channels.iter().zip(links).map(|(one, link)| channel(one, link));
-    let service = |one: &ServiceDraft| Service { name: one.name.clone(), persistent: one.persistent };
+    let service = |one: &ServiceDraft| Service {
+        name: one.name.clone(),
+        persistent: one.persistent,
+        on_failure: one.on_failure.as_ref().map(|of| on_failure(draft, of)),
+    };
     let client = |one: &ClientDraft| Client { name: one.name.clone(), kind: one.kind, min_gap: one.min_gap };
     Some(Model {
         app: draft.app.clone(),
@@ -109,6 +117,11 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
         channels: channels.collect::<Option<_>>()?,
         chains: chains.into_iter().collect::<Option<_>>()?,
     })
+}
+
+fn on_failure(draft: &Draft, of: &OnFailureDraft) -> OnFailure {
+    let then = of.then.unwrap_or(draft.app.after_failure());
+    OnFailure { restart: of.restart.unwrap_or(0), within: of.within.unwrap_or(Duration::ZERO), then }
 }
 
 fn task(draft: &Draft, names: &Names<'_>, task: &TaskDraft) -> Option<Task> {

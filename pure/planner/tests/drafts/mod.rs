@@ -100,7 +100,7 @@ pub fn state(name: &str, from: &str, to: &str, payload: &str) -> ChannelDraft {
 /// A machine with these real-time cores, and nothing else.
 pub fn empty(cores: &[u16]) -> Draft {
     Draft {
-        app: App { name: "test".into(), description: String::new(), exec: None, safe_state: None },
+        app: App { name: "test".into(), ..App::default() },
         platform: Platform {
             cores: cores.to_vec(),
             housekeeping: vec![100],
@@ -147,7 +147,8 @@ pub fn cochlear() -> Draft {
         payload("Stimulation", &[("frame", Scalar::U64, 1), ("levels", Scalar::U8, 176)]),
         payload("Settings", &[("volume", Scalar::F32, 1), ("sensitivity", Scalar::F32, 1)]),
     ];
-    draft.services = vec![ServiceDraft { name: "sound".into(), persistent: size("256KiB") }];
+    draft.services =
+        vec![ServiceDraft { name: "sound".into(), persistent: size("256KiB"), on_failure: None }];
     let real_time = |name: &str, deadline: &str, wcet: &str, priority: i64| {
         periodic(name, "8ms", deadline, wcet).with(|task| {
             task.wcet = cost(wcet, 50);

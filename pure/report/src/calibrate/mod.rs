@@ -413,6 +413,7 @@ fn notes(report: &Report) -> Vec<String> {
             false
         }
         Breach::Drop { .. } | Breach::ReleasesDropped { .. } | Breach::Slept { .. } => false,
+        Breach::Panicked { .. } => true,
         Breach::NotAtRest { .. } | Breach::Silent { .. } | Breach::Nothing => false,
     };
     let breaches = match &report.verdict {
@@ -420,7 +421,13 @@ fn notes(report: &Report) -> Vec<String> {
         RunVerdict::Kept | RunVerdict::KeptButMachine(_) => &[],
     };
     let doubts = |warning: &&Warning| {
-        matches!(warning, Warning::ForeignThread { .. } | Warning::Failed { .. } | Warning::Since { .. })
+        matches!(
+            warning,
+            Warning::ForeignThread { .. }
+                | Warning::Failed { .. }
+                | Warning::Restarted { .. }
+                | Warning::Since { .. }
+        )
     };
     let warnings = report.warnings.iter().filter(doubts).map(warning_text);
     breaches.iter().filter(concerns).map(breach_text).chain(warnings).collect()

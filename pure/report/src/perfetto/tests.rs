@@ -113,6 +113,7 @@ fn notes_of_a_run_are_in_words() {
         Event::Drop { channel: 1, job: 0, values: 2 },
         Event::TooMany { channel: 1, job: 3, values: 1 },
         Event::Service { service: 0, task: 1, state: 2 },
+        Event::Panicked { task: 1, job: 2, remedy: 0 },
         Event::CoreLost { core: 0, records: 1 },
         Event::Looked { task: 0 },
         Event::ProbeMoved { core: 0, is_main: true, placement },
