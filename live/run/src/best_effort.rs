@@ -44,7 +44,7 @@ impl<'c> Context<'c> {
     /// The state of the task's service; [`State::Running`] for a task of no service. A best-effort task is not released,
     /// so pausing its service asks it to do nothing, and the task looks whether it should.
     pub fn state(&self) -> State {
-        self.service.map_or(State::Running, |service| self.control.state_at(service))
+        self.service.map_or(State::Running, |service| self.control.view(service).state())
     }
 
     /// Steers the application.

@@ -10,8 +10,9 @@
 use std::error::Error;
 
 use crate::Component;
+use crate::control::State;
 use crate::job::{Failure, Job};
-use crate::lifecycle::{JobCode, JobContext};
+use crate::lifecycle::{JobCode, JobContext, notify};
 use crate::native::TaskThread;
 
 /// What a release leads to.
@@ -20,10 +21,10 @@ pub(crate) enum Release<C> {
     Job(C),
     /// A job that runs the component's `reset`: its service has restarted.
     Reset,
-    /// Nothing: the task's service is paused, or there is no cause any more.
+    /// A job in which the component follows its service to another state.
+    Change(State),
+    /// Nothing: the task's service is paused or stopped, or there is no cause any more.
     Nothing,
-    /// The end of the task: its service has stopped.
-    End,
 }
 
 /// When jobs of a task are released, and what they run.
@@ -62,7 +63,8 @@ pub(crate) trait Body: Send {
     fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64>;
     /// Where a dispatcher schedules the task: runs one job; returns `false` if the task gets no further job.
     fn run_dispatched(&mut self, context: &mut JobContext<'_>, job: &mut taut_exec::Job<'_>) -> bool;
-    /// Runs after the last job, unless the component has failed. [`Body::run_native`] calls it itself.
+    /// Runs after the last job, unless the component has failed or was stopped before. [`Body::run_native`] calls it
+    /// itself.
     fn stop(&mut self);
     /// Runs on the main thread, after all real-time threads have ended.
     fn finish(&mut self) -> Result<(), Box<dyn Error>>;
@@ -80,17 +82,17 @@ impl<K: TaskKind> Body for K {
                 Release::Reset => {
                     thread.run_job(release_ns, JobCode::Reset, |job| self.component().reset(job))
                 }
+                Release::Change(state) => thread.run_job(release_ns, JobCode::Change, |_| {
+                    notify(self.component(), state);
+                    Ok(())
+                }),
                 Release::Nothing => thread.skip(),
-                Release::End => {
-                    thread.context.retire();
-                    false
-                }
             };
             if !goes_on {
                 break;
             }
         }
-        if !thread.context.has_failed() {
+        if thread.context.is_to_be_stopped() {
             self.component().stop();
         }
     }
@@ -105,13 +107,13 @@ impl<K: TaskKind> Body for K {
             Release::Reset => {
                 context.execute_dispatched(job, JobCode::Reset, |job| self.component().reset(job));
             }
+            Release::Change(state) => context.execute_dispatched(job, JobCode::Change, |_| {
+                notify(self.component(), state);
+                Ok(())
+            }),
             Release::Nothing => context.complete_flows(),
-            // The task retires from its flows at its next release, because retiring may take a lock.
-            Release::End => {
-                context.complete_flows();
-                return false;
-            }
         }
+        // A task that is over retires from its flows at its next release, because retiring may take a lock.
         !context.is_over()
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use taut_event::{Ending, Kind, Record};
 use taut_lock::{Epoch, EventCount, Listener};
-use taut_plan::{ClassPlan, FailureRemedy, OnFailure, Overrun, Plan, TaskPlan};
+use taut_plan::{ClassPlan, FailureRemedy, OnFailure, Overrun, Plan, ServiceStart, TaskPlan};
 use taut_sys::timer::LastResort;
 use taut_sys::{clock, futex, interrupt};
 use taut_time::{Duration, Instant};
@@ -16,6 +16,8 @@ use taut_trace::FinalBlock;
 const JOBS_NS: u64 = 1_000_000_000;
 /// Time from the limit of the last stage until the kernel ends the process.
 pub(crate) const RESORT_NS: u64 = 1_000_000_000;
+/// How often a thread that waits for an acknowledgement looks.
+const LOOK_NS: u64 = 1_000_000;
 /// A guardian that has not looked for this long since the stop request is kept from its processor.
 const KEPT_NS: u64 = 500_000_000;
 
@@ -27,12 +29,12 @@ pub enum State {
     Running = 1,
     /// Its releases are skipped.
     Paused = 2,
-    /// It has ended and does not come back.
+    /// Its components have stopped, or were never started. Its releases are skipped until it is started.
     Stopped = 3,
 }
 
 impl State {
-    fn from_number(number: u32) -> Self {
+    fn from_number(number: u64) -> Self {
         match number {
             2 => Self::Paused,
             3 => Self::Stopped,
@@ -111,19 +113,91 @@ fn pack(ending: Ending) -> u64 {
 #[derive(Debug)]
 struct Steered {
     name: String,
-    state: AtomicU32,
-    /// How often it has restarted.
-    restarts: AtomicU32,
-    /// Notified when the state has changed, for receivers: they wait for values meanwhile.
+    /// The state, and how often the service has restarted or started again: see [`ServiceView`].
+    word: AtomicU64,
+    /// Notified when the word has changed, for receivers: they wait for values meanwhile.
     events: EventCount,
     failures: Failures,
+    /// The service's real-time tasks, by position in the plan.
+    tasks: Vec<usize>,
 }
 
+/// A service at an instant: its [`State`] in the lower half of a word, and in the upper half how often its components were to
+/// run `reset`, because it restarted or was started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ServiceView(u64);
+
+impl ServiceView {
+    const RESTART: u64 = 1 << 32;
+
+    pub(crate) const fn of(state: State) -> Self {
+        Self(state as u64)
+    }
+
+    pub(crate) fn state(self) -> State {
+        State::from_number(self.0 & (Self::RESTART - 1))
+    }
+
+    pub(crate) fn restarts(self) -> u64 {
+        self.0 >> 32
+    }
+
+    /// With as many restarts, in another state.
+    pub(crate) fn in_state(self, state: State) -> Self {
+        Self(self.0 & !(Self::RESTART - 1) | state as u64)
+    }
+
+    /// In the same state, with as many restarts as `other`.
+    pub(crate) fn restarted_as(self, other: Self) -> Self {
+        other.in_state(self.state())
+    }
+}
+
+// `Steered::stop` sets bits: in whatever state the service is, it is stopped then.
+const _: () = assert!(State::Stopped as u64 | State::Running as u64 == State::Stopped as u64);
+const _: () = assert!(State::Stopped as u64 | State::Paused as u64 == State::Stopped as u64);
+
 impl Steered {
+    fn view(&self) -> ServiceView {
+        ServiceView(self.word.load(Ordering::Acquire))
+    }
+
     fn stop(&self) {
-        self.state.store(State::Stopped as u32, Ordering::Release);
+        self.word.fetch_or(State::Stopped as u64, Ordering::AcqRel);
         self.events.notify_from_any();
     }
+
+    fn restart(&self) {
+        self.word.fetch_add(ServiceView::RESTART, Ordering::AcqRel);
+        self.events.notify_from_any();
+    }
+
+    /// Changes the state if it is `from`.
+    fn change(&self, from: State, to: impl Fn(ServiceView) -> ServiceView) {
+        let changed = |word| {
+            let view = ServiceView(word);
+            (view.state() == from).then(|| to(view).0)
+        };
+        if self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, changed).is_ok() {
+            self.events.notify_from_any();
+        }
+    }
+}
+
+/// A service before release 0.
+fn initial(start: ServiceStart) -> ServiceView {
+    ServiceView::of(match start {
+        ServiceStart::Boot => State::Running,
+        ServiceStart::Demand => State::Stopped,
+    })
+}
+
+/// The positions of a service's real-time tasks.
+fn real_time_tasks(plan: &Plan, service: &str) -> Vec<usize> {
+    let is_of = |task: &TaskPlan| {
+        task.service.as_deref() == Some(service) && matches!(task.class, ClassPlan::RealTime { .. })
+    };
+    (0..).zip(&plan.tasks).filter(|(_, task)| is_of(task)).map(|(at, _)| at).collect()
 }
 
 /// The failures of a service's components.
@@ -167,13 +241,16 @@ impl std::fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
-/// Steers a running application: pauses, resumes and stops services, and stops the application. Every call is
-/// wait-free (2 to 3 shared accesses and a futex wake) and may come from any thread. A periodic task follows at its
-/// next release. A receiver follows at once, in a job of its own: at the latest when the minimum inter-arrival time
+/// Steers a running application: starts, pauses, resumes and stops services, and stops the application. Any thread may
+/// call, unless the call waits. A call takes 2 or 3 shared accesses and a futex wake; `pause`, `resume` and
+/// `start_service` repeat an access if another change of the same service comes in between. A periodic task follows at
+/// its next release. A receiver follows at once, in a job of its own: at the latest when the minimum inter-arrival time
 /// since its last job is over.
 #[derive(Debug)]
 pub struct Control {
     services: Vec<Steered>,
+    /// By task, the view of its service that the task has followed to the end.
+    followed: Vec<AtomicU64>,
     /// 0 while the application runs, then the reason, as [`Reason::number`] encodes it.
     stop: AtomicU32,
     /// When the stop was requested, on the monotonic clock (ns); 0 before.
@@ -210,10 +287,14 @@ impl Control {
     pub(crate) fn new(plan: &Plan) -> Self {
         let services = plan.services.iter().enumerate().map(|(at, service)| Steered {
             name: service.name.clone(),
-            state: AtomicU32::new(State::Running as u32),
-            restarts: AtomicU32::new(0),
+            word: AtomicU64::new(initial(service.start).0),
             events: EventCount::new(),
             failures: Failures::new(plan.on_failure(Some(at))),
+            tasks: real_time_tasks(plan, &service.name),
+        });
+        let followed = plan.tasks.iter().map(|task| {
+            let service = plan.services.iter().find(|service| task.service.as_ref() == Some(&service.name));
+            AtomicU64::new(service.map_or(ServiceView::of(State::Running), |of| initial(of.start)).0)
         });
         let kills =
             |task: &TaskPlan| matches!(task.class, ClassPlan::RealTime { on_overrun: Overrun::KillJob, .. });
@@ -223,6 +304,7 @@ impl Control {
         });
         let jobs_ns = JOBS_NS.saturating_add(deadlines.max().unwrap_or(0));
         Self {
+            followed: followed.collect(),
             services: services.collect(),
             on_failure: plan.on_failure(None),
             kills: plan.tasks.iter().map(kills).collect(),
@@ -242,13 +324,26 @@ impl Control {
         }
     }
 
+    /// Starts a service that is stopped: one with `start = "demand"` in the manifest, or one that has stopped, whether by
+    /// [`Control::stop_service`] or by a failure. Each of its components runs `reset` in place of its next job. Best-effort
+    /// tasks that have returned do not start again. A service that is not stopped stays as it is.
+    ///
+    /// # Errors
+    /// [`Unknown`] if the manifest has no such service.
+    pub fn start_service(&self, service: &str) -> Result<(), Unknown> {
+        let started = |view: ServiceView| ServiceView(view.0 + ServiceView::RESTART).in_state(State::Running);
+        self.find(service)?.change(State::Stopped, started);
+        Ok(())
+    }
+
     /// Skips the releases of a service's tasks until [`Control::resume`]. Values that would release a receiver wait
     /// meanwhile, as many as the queue holds. A stopped service stays stopped.
     ///
     /// # Errors
     /// [`Unknown`] if the manifest has no such service.
     pub fn pause(&self, service: &str) -> Result<(), Unknown> {
-        self.change(service, State::Running, State::Paused)
+        self.find(service)?.change(State::Running, |view| view.in_state(State::Paused));
+        Ok(())
     }
 
     /// Releases a paused service's tasks again, in their old phase. Its receivers get the values that waited, then
@@ -257,11 +352,12 @@ impl Control {
     /// # Errors
     /// [`Unknown`] if the manifest has no such service.
     pub fn resume(&self, service: &str) -> Result<(), Unknown> {
-        self.change(service, State::Paused, State::Running)
+        self.find(service)?.change(State::Paused, |view| view.in_state(State::Running));
+        Ok(())
     }
 
-    /// Ends a service's tasks, each after its running job. Values that they have not received stay in their
-    /// channels.
+    /// Stops a service's tasks, each after its running job, until [`Control::start_service`]. Values that they have not
+    /// received stay in their channels.
     ///
     /// # Errors
     /// [`Unknown`] if the manifest has no such service.
@@ -275,7 +371,37 @@ impl Control {
     /// # Errors
     /// [`Unknown`] if the manifest has no such service.
     pub fn state(&self, service: &str) -> Result<State, Unknown> {
-        Ok(State::from_number(self.find(service)?.state.load(Ordering::Acquire)))
+        Ok(self.find(service)?.view().state())
+    }
+
+    /// Whether every real-time task of a service has followed its last change: the components' callbacks have returned. A
+    /// task whose component has failed follows nothing until it is reset.
+    ///
+    /// # Errors
+    /// [`Unknown`] if the manifest has no such service.
+    pub fn is_acknowledged(&self, service: &str) -> Result<bool, Unknown> {
+        let steered = self.find(service)?;
+        let word = steered.word.load(Ordering::Acquire);
+        Ok(steered.tasks.iter().all(|task| self.followed[*task].load(Ordering::Acquire) == word))
+    }
+
+    /// Waits until [`Control::is_acknowledged`], at most for `patience`, or until the application stops; returns whether it
+    /// is. It looks every millisecond. Not for a job: it sleeps.
+    ///
+    /// # Errors
+    /// [`Unknown`] if the manifest has no such service.
+    pub fn wait_acknowledged(&self, service: &str, patience: Duration) -> Result<bool, Unknown> {
+        let end_ns = clock::monotonic_ns().saturating_add(patience.as_ns());
+        loop {
+            if self.is_acknowledged(service)? {
+                return Ok(true);
+            }
+            let now_ns = clock::monotonic_ns();
+            if self.stopping() || now_ns >= end_ns {
+                return Ok(false);
+            }
+            self.wait_until(end_ns.min(now_ns.saturating_add(LOOK_NS)));
+        }
     }
 
     /// Stops the application in order, as SIGTERM does.
@@ -336,19 +462,21 @@ impl Control {
         };
         let remedy = steered.failures.count(now_ns);
         match remedy {
-            FailureRemedy::Restart => {
-                steered.restarts.fetch_add(1, Ordering::AcqRel);
-                steered.events.notify_from_any();
-            }
+            FailureRemedy::Restart => steered.restart(),
             FailureRemedy::StopService => steered.stop(),
             FailureRemedy::StopApp => self.panicked(task),
         }
         remedy
     }
 
-    /// How often a service has restarted.
-    pub(crate) fn restarts_at(&self, service: usize) -> u32 {
-        self.services[service].restarts.load(Ordering::Acquire)
+    /// A service now.
+    pub(crate) fn view(&self, service: usize) -> ServiceView {
+        self.services[service].view()
+    }
+
+    /// A task has followed its service to this view.
+    pub(crate) fn acknowledge(&self, task: u16, view: ServiceView) {
+        self.followed[usize::from(task)].store(view.0, Ordering::Release);
     }
 
     /// A best-effort task, which cannot restart, panicked: applies the remedy, and returns it.
@@ -516,21 +644,9 @@ impl Control {
         Reason::from_number(self.stop.load(Ordering::Acquire))
     }
 
-    pub(crate) fn state_at(&self, service: usize) -> State {
-        State::from_number(self.services[service].state.load(Ordering::Acquire))
-    }
-
     /// The listener that is notified when a service's state has changed.
     pub(crate) fn listener(&self, service: usize) -> Listener<'_> {
         self.services[service].events.listener()
-    }
-
-    fn change(&self, service: &str, from: State, to: State) -> Result<(), Unknown> {
-        let Steered { state, events, .. } = self.find(service)?;
-        if state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-            events.notify_from_any();
-        }
-        Ok(())
     }
 
     fn find(&self, service: &str) -> Result<&Steered, Unknown> {

@@ -63,7 +63,7 @@ impl<'p> DispatchedTask<'p> {
 
     /// Stops the task if its last job has not. On the main thread, after the executor has ended.
     pub(crate) fn stop(&mut self) {
-        if !self.over && !self.panicked && !self.context.has_failed() {
+        if !self.over && !self.panicked && self.context.is_to_be_stopped() {
             self.body.stop();
         }
         self.over = true;
@@ -98,13 +98,7 @@ impl Work for &mut DispatchedTask<'_> {
         // The steps of a job's life catch panics of a job. A panic of another callback ends the application: the
         // component does not run again, and without it, the running system is not the one that was proven.
         match catch_unwind(AssertUnwindSafe(|| body.run_dispatched(context, job))) {
-            Ok(true) => {}
-            Ok(false) => {
-                if !self.context.has_failed() {
-                    self.body.stop();
-                }
-                self.over = true;
-            }
+            Ok(goes_on) => self.over = !goes_on,
             Err(panic) => {
                 // Leaked: dropping the payload of a panic might panic again.
                 std::mem::forget(panic);

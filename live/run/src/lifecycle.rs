@@ -42,7 +42,7 @@ use taut_scope::Scope;
 use taut_sys::{clock, interrupt};
 
 use crate::Component;
-use crate::control::{Control, State};
+use crate::control::{Control, ServiceView, State};
 use crate::flow::{NotBegun, TaskFlows};
 use crate::guard::heap_uses;
 use crate::job::{EventRecorder, Failure, Job};
@@ -98,6 +98,8 @@ pub(crate) enum JobCode {
     Task,
     /// `reset`, after a restart of the service.
     Reset,
+    /// `pause`, `resume` or `stop`, after a change of the service. A component that has failed runs none of them.
+    Change,
 }
 
 /// The condition of a component.
@@ -105,7 +107,8 @@ pub(crate) enum JobCode {
 enum Condition {
     /// No job has panicked since the component was made or reset.
     Sound,
-    /// A job has panicked; the service has restarted, so a job that runs `reset` is to come.
+    /// A job has panicked. No code of the component runs before its `reset`, which comes when the service restarts or is
+    /// started again.
     Failed,
     /// A job has panicked, and the task has no further job.
     Over,
@@ -117,10 +120,8 @@ pub(crate) struct JobContext<'s> {
     pub(crate) timing: Timing,
     scope: Scope<'s>,
     event_recorder: EventRecorder,
-    /// The state of the service that the task follows.
-    state: State,
-    /// How often the service has restarted, as far as the task has followed.
-    restarts: u32,
+    /// The service as far as the task has followed it.
+    followed: ServiceView,
     condition: Condition,
     flows: Option<TaskFlows<'s>>,
     /// Where a dispatcher schedules the task: all releases before this number have been activated.
@@ -143,13 +144,13 @@ impl<'s> JobContext<'s> {
         timing: Timing,
         flows: Option<TaskFlows<'s>>,
     ) -> Self {
+        let followed = timing.service.map_or(ServiceView::of(State::Running), |at| control.view(at));
         Self {
             control,
             timing,
             scope,
             event_recorder,
-            state: State::Running,
-            restarts: 0,
+            followed,
             condition: Condition::Sound,
             flows,
             activated: 0,
@@ -199,22 +200,35 @@ impl<'s> JobContext<'s> {
         let (scope, event_recorder) = (&self.scope, &mut self.event_recorder);
         // What a panic leaves in the middle of a change is the component, which runs `reset` before any other code, and
         // values under locks, which are poisoned.
+        let runs = which != JobCode::Change || self.condition == Condition::Sound;
         let ended = catch_unwind(AssertUnwindSafe(|| {
-            code(&mut Job { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder })
+            let mut job = Job { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder };
+            if runs { code(&mut job) } else { Ok(()) }
         }));
         let result = match (ended, which) {
             (Ok(result), JobCode::Task) => result,
             (Ok(Ok(())), JobCode::Reset) => {
                 self.condition = Condition::Sound;
+                self.acknowledge();
                 Ok(())
             }
             (Ok(Err(failure)), JobCode::Reset) => {
                 self.fail(number);
                 Err(failure)
             }
-            (Err(panic), _) => {
+            (Ok(result), JobCode::Change) => {
+                self.acknowledge();
+                result
+            }
+            (Err(panic), JobCode::Task | JobCode::Reset) => {
                 drop_panic(panic);
                 self.fail(number);
+                Ok(())
+            }
+            (Err(panic), JobCode::Change) => {
+                drop_panic(panic);
+                self.condition = Condition::Over;
+                self.control.panicked(self.timing.task);
                 Ok(())
             }
         };
@@ -227,9 +241,10 @@ impl<'s> JobContext<'s> {
     fn fail(&mut self, job: u64) {
         let now_ns = clock::monotonic_ns();
         let remedy = self.control.failed(self.timing.task, self.timing.service, now_ns);
-        self.condition = match remedy {
-            FailureRemedy::Restart => Condition::Failed,
-            FailureRemedy::StopService | FailureRemedy::StopApp => Condition::Over,
+        self.condition = match (remedy, self.timing.service) {
+            // A service that has stopped may be started again.
+            (FailureRemedy::Restart, _) | (FailureRemedy::StopService, Some(_)) => Condition::Failed,
+            (FailureRemedy::StopService, None) | (FailureRemedy::StopApp, _) => Condition::Over,
         };
         self.event_recorder.own(now_ns, Kind::Panicked, job, remedy as u64);
     }
@@ -237,6 +252,11 @@ impl<'s> JobContext<'s> {
     /// Whether the component has failed, and has not been reset since: only `reset` may run.
     pub(crate) fn has_failed(&self) -> bool {
         self.condition != Condition::Sound
+    }
+
+    /// Whether the component's `stop` must still run at the end.
+    pub(crate) fn is_to_be_stopped(&self) -> bool {
+        !self.has_failed() && self.state() != State::Stopped
     }
 
     /// Whether the task has no further job because its component has failed.
@@ -392,50 +412,67 @@ impl<'s> JobContext<'s> {
 
 /// The service of a job's task.
 impl<'s> JobContext<'s> {
-    /// The state to which the service has changed, which is recorded; `None` if it has not changed.
+    /// The state to which the service has changed, which is recorded; `None` if it has not changed. The caller
+    /// acknowledges the change when the component has followed it.
     pub(crate) fn follow_service(&mut self) -> Option<State> {
         let (service, state) = (self.timing.service?, self.service_change()?);
-        self.state = state;
-        let now_ns = clock::monotonic_ns();
-        let (service, task) = (crate::names::position(service), u64::from(self.timing.task));
-        self.event_recorder.other(now_ns, Kind::Service, service, task, state as u64);
+        self.followed = self.followed.in_state(state);
+        self.record_service(service, state as u64);
         Some(state)
     }
 
-    /// Whether the service has restarted since the task followed its last restart, which is recorded; the task's next
-    /// job is then the component's reset. A task whose service has stopped follows no restart.
+    /// Whether the service has restarted, or was started again, since the task last followed that, which is recorded: the
+    /// task's next job is then the component's reset. A task whose service has stopped follows no restart.
     pub(crate) fn follow_restart(&mut self) -> bool {
         let Some(service) = self.timing.service else { return false };
-        let restarts = self.control.restarts_at(service);
-        if restarts == self.restarts || self.control.state_at(service) == State::Stopped {
+        let view = self.control.view(service);
+        if view.restarts() == self.followed.restarts() || view.state() == State::Stopped {
             return false;
         }
-        self.restarts = restarts;
-        let (service, task) = (crate::names::position(service), u64::from(self.timing.task));
-        self.event_recorder.other(clock::monotonic_ns(), Kind::Service, service, task, RESTARTED);
+        // The reset is the start: a component that was stopped is not resumed as well.
+        let starts = self.followed.state() == State::Stopped && view.state() == State::Running;
+        self.followed = if starts { view } else { self.followed.restarted_as(view) };
+        self.record_service(service, RESTARTED);
+        if starts {
+            self.record_service(service, State::Running as u64);
+        }
         true
+    }
+
+    fn record_service(&mut self, service: usize, state: u64) {
+        let (service, task) = (crate::names::position(service), u64::from(self.timing.task));
+        self.event_recorder.other(clock::monotonic_ns(), Kind::Service, service, task, state);
+    }
+
+    /// The component has followed its service as far as the task has.
+    pub(crate) fn acknowledge(&self) {
+        self.control.acknowledge(self.timing.task, self.followed);
     }
 
     /// Whether the service has changed its state, or restarted, before the task follows it.
     pub(crate) fn has_change(&self) -> bool {
-        self.service_change().is_some()
-            || self.timing.service.is_some_and(|service| self.control.restarts_at(service) != self.restarts)
+        self.timing.service.is_some_and(|service| {
+            let view = self.control.view(service);
+            // A restart of a stopped service is followed when it is started.
+            view.state() != self.followed.state()
+                || view.restarts() != self.followed.restarts() && view.state() != State::Stopped
+        })
     }
 
     /// The state to which the service has changed, before the task follows it; `None` if it has not changed.
-    pub(crate) fn service_change(&self) -> Option<State> {
-        let state = self.control.state_at(self.timing.service?);
-        (state != self.state).then_some(state)
+    fn service_change(&self) -> Option<State> {
+        let state = self.control.view(self.timing.service?).state();
+        (state != self.followed.state()).then_some(state)
     }
 
     /// The last state of the service that the task has followed.
     pub(crate) fn state(&self) -> State {
-        self.state
+        self.followed.state()
     }
 
     /// Whether the service runs, in the last state that the task has followed.
     pub(crate) fn is_running(&self) -> bool {
-        self.state == State::Running
+        self.followed.state() == State::Running
     }
 
     /// The listener that is notified when the service's state has changed.
@@ -457,6 +494,6 @@ pub(crate) fn notify(component: &mut impl Component, state: State) {
     match state {
         State::Running => component.resume(),
         State::Paused => component.pause(),
-        State::Stopped => {}
+        State::Stopped => component.stop(),
     }
 }

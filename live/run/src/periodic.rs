@@ -26,12 +26,14 @@ impl<T: Task> PeriodicBody<T> {
             return Release::Reset;
         }
         if let Some(state) = context.follow_service() {
-            notify(&mut self.task, state);
+            if !context.has_failed() {
+                notify(&mut self.task, state);
+            }
+            context.acknowledge();
         }
         match context.state() {
             State::Running => Release::Job(()),
-            State::Paused => Release::Nothing,
-            State::Stopped => Release::End,
+            State::Paused | State::Stopped => Release::Nothing,
         }
     }
 }

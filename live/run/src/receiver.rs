@@ -14,9 +14,8 @@ use taut_share::queue::qrtr;
 use taut_sys::clock;
 
 use crate::body::{Release, TaskKind};
-use crate::control::State;
 use crate::job::{Failure, Job};
-use crate::lifecycle::{JobContext, notify};
+use crate::lifecycle::JobContext;
 use crate::native::TaskThread;
 use crate::payload::{Payload, Stamped};
 use crate::{Component, Receiver};
@@ -31,14 +30,6 @@ pub(crate) struct ReceiverBody<'p, P: Payload, R> {
     trusted: bool,
     /// The value of the next job.
     taken: Option<Stamped<P>>,
-}
-
-/// What a job of a receiver is for.
-pub(crate) enum Cause {
-    /// The value that was taken, received at this instant (ns).
-    Value(u64),
-    /// The service has changed to this state.
-    Change(State),
 }
 
 /// What a thread has waited for.
@@ -113,28 +104,29 @@ impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
 }
 
 impl<P: Payload, R: Receiver<P>> TaskKind for ReceiverBody<'_, P, R> {
-    type Cause = Cause;
+    /// When the job of the taken value begins (ns): the value is received then.
+    type Cause = u64;
 
     fn component(&mut self) -> &mut impl Component {
         &mut self.receiver
     }
 
-    fn next(&mut self, thread: &mut TaskThread<'_>) -> Option<(u64, Release<Cause>)> {
+    fn next(&mut self, thread: &mut TaskThread<'_>) -> Option<(u64, Release<u64>)> {
         loop {
             let event = self.wait(thread)?;
             let now_ns = clock::monotonic_ns();
             match event {
                 Event::Value => {
                     let release_ns = self.release_ns(&thread.context, now_ns)?;
-                    return Some((release_ns, Release::Job(Cause::Value(now_ns))));
+                    return Some((release_ns, Release::Job(now_ns)));
                 }
                 Event::Change if thread.context.follow_restart() => return Some((now_ns, Release::Reset)),
-                Event::Change => match thread.context.follow_service() {
-                    Some(State::Stopped) => return Some((now_ns, Release::End)),
-                    Some(state) => return Some((now_ns, Release::Job(Cause::Change(state)))),
-                    // The state has changed back.
-                    None => {}
-                },
+                // None: the state has changed back.
+                Event::Change => {
+                    if let Some(state) = thread.context.follow_service() {
+                        return Some((now_ns, Release::Change(state)));
+                    }
+                }
             }
         }
     }
@@ -154,36 +146,24 @@ impl<P: Payload, R: Receiver<P>> TaskKind for ReceiverBody<'_, P, R> {
         Some(release_ns)
     }
 
-    fn released(&mut self, context: &mut JobContext<'_>, arrival_ns: u64) -> Release<Cause> {
+    fn released(&mut self, context: &mut JobContext<'_>, arrival_ns: u64) -> Release<u64> {
         // The job may have arrived later than `poll` asked for.
         context.note_release(arrival_ns);
         if context.follow_restart() {
-            // The value that was taken for this job waits for the next one.
+            // The value that was taken for this job waits for the next one, here and below.
             return Release::Reset;
         }
         match context.follow_service() {
-            Some(State::Stopped) => Release::End,
-            // The value that was taken for this job waits for the next one.
-            Some(state) => Release::Job(Cause::Change(state)),
-            None if context.is_running() && self.taken.is_some() => {
-                Release::Job(Cause::Value(clock::monotonic_ns()))
-            }
+            Some(state) => Release::Change(state),
+            None if context.is_running() && self.taken.is_some() => Release::Job(clock::monotonic_ns()),
             None => Release::Nothing,
         }
     }
 
-    fn run(&mut self, cause: Cause, job: &mut Job<'_>) -> Result<(), Failure> {
-        match cause {
-            Cause::Value(now_ns) => {
-                let Some(Stamped { sent_ns, sequence, value }) = self.taken.take() else { return Ok(()) };
-                let latency_ns = now_ns.saturating_sub(sent_ns);
-                job.event_recorder.other(now_ns, Kind::Receive, self.channel, sequence, latency_ns);
-                self.receiver.receive(job, value)
-            }
-            Cause::Change(state) => {
-                notify(&mut self.receiver, state);
-                Ok(())
-            }
-        }
+    fn run(&mut self, now_ns: u64, job: &mut Job<'_>) -> Result<(), Failure> {
+        let Some(Stamped { sent_ns, sequence, value }) = self.taken.take() else { return Ok(()) };
+        let latency_ns = now_ns.saturating_sub(sent_ns);
+        job.event_recorder.other(now_ns, Kind::Receive, self.channel, sequence, latency_ns);
+        self.receiver.receive(job, value)
     }
 }

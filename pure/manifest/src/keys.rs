@@ -282,6 +282,7 @@ static SERVICE: Table = Table {
     doc: "Tasks that start, pause, resume and stop together and share a persistent scope.",
     keys: &[
         key("persistent", SIZE, Need::Default("0B"), "The scope that its tasks share."),
+        key("start", Type::Words(STARTS), Need::Default("boot"), "When it starts."),
         key(
             "on-failure",
             Type::Table(&ON_FAILURE),
@@ -290,6 +291,14 @@ static SERVICE: Table = Table {
         ),
     ],
 };
+
+static STARTS: &[Word] = &[
+    word("boot", "At release 0."),
+    word(
+        "demand",
+        "When the application calls `Control::start_service`. Until then its releases are skipped.",
+    ),
+];
 
 static ON_FAILURE: Table = Table {
     noun: "rule for failures",

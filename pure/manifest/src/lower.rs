@@ -10,7 +10,7 @@ use taut_model::{
     ClientDraft, ClientKind, Cost, Draft, Evidence, EvidenceFile, Executor, Flow, LockingProtocol, Mechanism,
     OnFailureDraft, OnMissingPrivilege, OverflowPolicy, OverheadSources, Overheads, Overrun, Payload,
     PayloadField, Platform, RealTimeDraft, Reception, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft,
-    ServerDraft, ServerPolicy, ServiceDraft, Shared, Size, Stated, TaskDraft,
+    ServerDraft, ServerPolicy, ServiceDraft, ServiceStart, Shared, Size, Stated, TaskDraft,
 };
 use taut_time::Duration;
 
@@ -34,7 +34,11 @@ pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
         services: all(root, "services", |name, fields| {
             let persistent = fields.and_then(|fields| fields.size("persistent"));
             let on_failure = fields.and_then(|fields| fields.fields("on-failure")).map(on_failure);
-            ServiceDraft { name, persistent: persistent.unwrap_or(Size::ZERO), on_failure }
+            let start = match fields.and_then(|fields| fields.word("start")) {
+                Some("demand") => ServiceStart::Demand,
+                _ => ServiceStart::Boot,
+            };
+            ServiceDraft { name, persistent: persistent.unwrap_or(Size::ZERO), start, on_failure }
         }),
         resources: all(root, "resources", |name, fields| {
             let word = fields.and_then(|fields| fields.word("protocol"));

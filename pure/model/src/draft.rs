@@ -8,7 +8,7 @@ use taut_time::Duration;
 
 use crate::{
     AfterFailure, App, BestEffort, ChannelKind, ClientKind, EvidenceFile, Fault, Flow, Mechanism, Model,
-    OverflowPolicy, Payload, Platform, Reception, ServerPolicy, Shared, Size, Stated, rules,
+    OverflowPolicy, Payload, Platform, Reception, ServerPolicy, ServiceStart, Shared, Size, Stated, rules,
 };
 
 /// The input of [`Draft::build`], with names as references: everything from which a [`Model`] is made, before any rule
@@ -49,6 +49,8 @@ pub struct ServiceDraft {
     pub name: String,
     /// Its persistent scope, shared by its tasks.
     pub persistent: Size,
+    /// When it starts.
+    pub start: ServiceStart,
     /// What happens when one of its components fails, if the manifest states it.
     pub on_failure: Option<OnFailureDraft>,
 }

@@ -51,7 +51,7 @@ pub use taut_policy::{
     AfterFailure, Aim, Arrival, ArrivalPattern, CAPACITY_MAX, ChannelKind, ClientReads, Evidence,
     EvidenceFile, Flow, LINE_BYTES, LockingProtocol, Mechanism, MechanismForm, OnFailure, OnMissingPrivilege,
     OverflowPolicy, Overrun, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY, PartyCounts, RESTARTS_MAX,
-    Reception, SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy, Waiting, Way,
-    is_name, lock_mechanisms,
+    Reception, SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy, ServiceStart,
+    Waiting, Way, is_name, lock_mechanisms,
 };
 pub use taut_time::{ParseSizeError, Size};

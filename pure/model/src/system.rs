@@ -5,7 +5,7 @@ use taut_time::Duration;
 
 use crate::{
     AfterFailure, Arrival, Channel, ChannelId, Class, ClientId, CoreId, LockingProtocol, OnFailure, PartyId,
-    Payload, Platform, RealTime, ResourceId, Server, Shared, Size, Task, TaskId,
+    Payload, Platform, RealTime, ResourceId, Server, ServiceStart, Shared, Size, Task, TaskId,
 };
 
 /// A whole application on its machine. Holding a value proves that every rule of [`crate::Draft::build`] holds: names
@@ -59,6 +59,8 @@ pub struct Service {
     pub name: String,
     /// Its persistent scope, shared by its tasks.
     pub persistent: Size,
+    /// When it starts.
+    pub start: ServiceStart,
     /// What happens when one of its components fails, if that differs from [`App::after_failure`].
     pub on_failure: Option<OnFailure>,
 }

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft, ClientDraft,
     ClientKind, Code, Cost, Draft, Evidence, OnMissingPrivilege, OverflowPolicy, OverheadSources, Overheads,
-    Payload, PayloadField, Platform, RealTimeDraft, Reception, Scalar, SchedulingPolicy, ServiceDraft, Size,
-    Stated, TaskDraft, codes,
+    Payload, PayloadField, Platform, RealTimeDraft, Reception, Scalar, SchedulingPolicy, ServiceDraft,
+    ServiceStart, Size, Stated, TaskDraft, codes,
 };
 use taut_time::Duration;
 
@@ -50,7 +50,7 @@ fn empty() -> Draft {
 }
 
 fn service(name: &str) -> ServiceDraft {
-    ServiceDraft { name: name.into(), persistent: Size::ZERO, on_failure: None }
+    ServiceDraft { name: name.into(), persistent: Size::ZERO, start: ServiceStart::Boot, on_failure: None }
 }
 
 fn task(name: &str, period: Duration) -> TaskDraft {

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use taut_policy::{
     AfterFailure, Aim, Arrival, ChannelKind, Evidence, EvidenceFile, Flow, LockingProtocol, Mechanism,
-    OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun, SchedulingPolicy, Way,
+    OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun, SchedulingPolicy, ServiceStart, Way,
 };
 use taut_time::{Duration, Size};
 
@@ -175,6 +175,9 @@ pub struct ServicePlan {
     pub persistent: ScopePlan,
     /// Bound on the memory of the service: its persistent scope and its tasks' scopes.
     pub memory: Size,
+    /// When it starts.
+    #[serde(default, skip_serializing_if = "is_boot")]
+    pub start: ServiceStart,
     /// What happens when one of its components fails, if the manifest states it; see [`Plan::on_failure`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<OnFailure>,
@@ -258,6 +261,10 @@ fn one() -> u32 {
 
 fn is_one(count: &u32) -> bool {
     *count == 1
+}
+
+fn is_boot(start: &ServiceStart) -> bool {
+    *start == ServiceStart::Boot
 }
 
 fn is_zero(priority: &u8) -> bool {

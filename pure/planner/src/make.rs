@@ -129,6 +129,7 @@ fn services(model: &Model, map: &Map) -> Vec<ServicePlan> {
             name: service.name.clone(),
             persistent,
             memory,
+            start: service.start,
             on_failure: service.on_failure,
         })
         .collect()

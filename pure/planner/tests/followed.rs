@@ -258,6 +258,7 @@ fn tight(numbers: &mut Numbers) -> Draft {
     draft.services.push(ServiceDraft {
         name: "all".into(),
         persistent: Size::from_bytes(numbers.next(0, 1 << 20)),
+        start: taut_model::ServiceStart::Boot,
         on_failure: None,
     });
     if numbers.chance(50) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What happens when a component fails: when one of its jobs panics.
+//! When a service starts, and what happens when a component fails: when one of its jobs panics.
 
 use taut_time::Duration;
 
@@ -25,6 +25,17 @@ pub enum AfterFailure {
     StopService,
     /// The application stops in order.
     StopApp,
+}
+
+/// When a service starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum ServiceStart {
+    /// At release 0.
+    #[default]
+    Boot,
+    /// When the application asks for it. Until then its releases are skipped.
+    Demand,
 }
 
 /// The largest number of restarts within a window.

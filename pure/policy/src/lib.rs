@@ -91,7 +91,7 @@ pub use budget::{Budget, Overrun, Remedy, Trouble};
 pub use channel::{ChannelKind, Flow, LINE_BYTES, OverflowPolicy, Reception, STAMP_BYTES};
 pub use dfp::Dfp;
 pub use edf::Edf;
-pub use failure::{AfterFailure, FailureRemedy, OnFailure, RESTARTS_MAX};
+pub use failure::{AfterFailure, FailureRemedy, OnFailure, RESTARTS_MAX, ServiceStart};
 pub use fifo::Waiter;
 pub use fixed_priority::FixedPriority;
 pub use fmlp::FmlpLong;

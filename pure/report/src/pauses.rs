@@ -50,9 +50,14 @@ impl Pauses {
             }
         }
         for (task, of) in seen.tasks.iter().enumerate() {
-            // A task whose component has failed for good follows no state any more.
-            let failures = of.panics.iter().filter(|panic| panic.ends_task());
-            resets.extend(failures.map(|panic| (task, (panic.at, u64::MAX))));
+            // A task whose component has failed follows no state until its service is started again.
+            for failure in of.panics.iter().filter(|panic| panic.ends_task()) {
+                let reset = |change: &&StateChange| {
+                    usize::from(change.task) == task && change.state == RESTARTED && change.at >= failure.at
+                };
+                let until = seen.services.iter().filter(reset).map(|change| change.at).min();
+                resets.push((task, (failure.at, until.unwrap_or(u64::MAX))));
+            }
         }
         for (task, reset) in resets {
             pauses.entry(task).or_default().push(reset);

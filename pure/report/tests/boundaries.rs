@@ -488,6 +488,15 @@ fn pauses() {
             "output panicked; electrodes late",
         ),
         (
+            "from its failure on, until its service was started again",
+            &|ns| {
+                let case = late().put(Kind::Panicked, SENT - MS, OUTPUT, 7, 1);
+                case.put(Kind::Service, SENT - ns, 0, OUTPUT.into(), 4).judged(END)
+            },
+            "output panicked; 1 paused",
+            "output panicked; electrodes late",
+        ),
+        (
             "its job waits for the gap behind the one in which the end of the pause was heard",
             &|ns| {
                 let resumed = SENT - GAP - ns;

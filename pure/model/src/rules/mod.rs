@@ -100,6 +100,7 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
     let service = |one: &ServiceDraft| Service {
         name: one.name.clone(),
         persistent: one.persistent,
+        start: one.start,
         on_failure: one.on_failure.as_ref().map(|of| on_failure(draft, of)),
     };
     let client = |one: &ClientDraft| Client { name: one.name.clone(), kind: one.kind, min_gap: one.min_gap };

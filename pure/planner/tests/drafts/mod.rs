@@ -147,8 +147,12 @@ pub fn cochlear() -> Draft {
         payload("Stimulation", &[("frame", Scalar::U64, 1), ("levels", Scalar::U8, 176)]),
         payload("Settings", &[("volume", Scalar::F32, 1), ("sensitivity", Scalar::F32, 1)]),
     ];
-    draft.services =
-        vec![ServiceDraft { name: "sound".into(), persistent: size("256KiB"), on_failure: None }];
+    draft.services = vec![ServiceDraft {
+        name: "sound".into(),
+        persistent: size("256KiB"),
+        start: taut_model::ServiceStart::Boot,
+        on_failure: None,
+    }];
     let real_time = |name: &str, deadline: &str, wcet: &str, priority: i64| {
         periodic(name, "8ms", deadline, wcet).with(|task| {
             task.wcet = cost(wcet, 50);

@@ -272,6 +272,7 @@ pub(crate) fn plan() -> Plan {
             name: "sound".to_owned(),
             persistent: region(0, 262_144),
             memory: Size::from_bytes(262_144 + 16_384 + 262_144),
+            start: taut_plan::ServiceStart::Boot,
             on_failure: None,
         }],
         tasks,
