@@ -72,17 +72,17 @@ pub use exclusive::Exclusive;
 #[cfg(not(any(loom, shuttle)))]
 pub use lent::{Lent, LentMut};
 #[cfg(not(any(loom, shuttle)))]
-pub use memory::{Claimed, Line, Memory, Slots, StridedWords};
+pub use memory::{Claimed, Flag, Flags, Line, Memory, Slots, StridedWords, flag_bytes};
 #[cfg(any(loom, shuttle))]
 pub use modelled::{
-    Claimed, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, ModelledFutex, Sleepers, Slots,
-    StridedWords,
+    Claimed, Flag, Flags, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, ModelledFutex, Sleepers,
+    Slots, StridedWords, flag_bytes,
 };
 #[cfg(not(any(loom, shuttle)))]
 pub use place::{LentPlace, LentPlaceMut};
 
 #[cfg(not(any(loom, shuttle, steps)))]
-pub use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
+pub use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering, fence};
 
 #[cfg(all(target_has_atomic = "64", not(any(loom, shuttle, steps))))]
 pub use core::sync::atomic::AtomicU64;
@@ -93,7 +93,7 @@ pub use portable_atomic::AtomicU64;
 #[cfg(steps)]
 pub use core::sync::atomic::Ordering;
 #[cfg(steps)]
-pub use steps::{AtomicU32, AtomicU64, AtomicUsize, fence};
+pub use steps::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence};
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};

@@ -6,7 +6,7 @@ use core::mem::{MaybeUninit, size_of};
 use core::ops::Range;
 use core::ptr::NonNull;
 
-use crate::{AtomicU64, LINE_BYTES, Lent, LentMut, LentPlace, LentPlaceMut, racy};
+use crate::{AtomicU8, AtomicU64, LINE_BYTES, Lent, LentMut, LentPlace, LentPlaceMut, Ordering, racy};
 
 /// 128 bytes of memory, zero at first: two cache lines, since processors fetch them in pairs.
 #[repr(C, align(128))]
@@ -185,6 +185,22 @@ impl<'m> Claimed<'m> {
         Slots { start: unsafe { self.0.start.add(offset) }, stride, count, life: PhantomData }
     }
 
+    /// `count` flags, the first at byte `offset`; they take [`flag_bytes`].
+    ///
+    /// # Panics
+    ///
+    /// If `offset` is not a multiple of 8 or the flags end outside: call it only to construct endpoints.
+    ///
+    /// # Safety
+    ///
+    /// In this process these bytes are used as flags only: the language does not let atomics of two sizes meet.
+    pub unsafe fn flags(&self, offset: usize, count: usize) -> Flags<'m> {
+        let end = flag_bytes(count).checked_add(offset);
+        assert!(offset.is_multiple_of(8) && end.is_some_and(|end| end <= self.0.bytes));
+        // SAFETY: offset is at most the length (asserted).
+        Flags { start: unsafe { self.0.start.add(offset) }, count, life: PhantomData }
+    }
+
     /// `count` words, `stride` bytes apart, the first at byte `offset`.
     ///
     /// # Panics
@@ -197,6 +213,75 @@ impl<'m> Claimed<'m> {
         assert!(last.is_some_and(|last| last <= self.0.bytes && (count == 0 || self.0.bytes - last >= 8)));
         // SAFETY: offset is at most the length (asserted).
         StridedWords { start: unsafe { self.0.start.add(offset) }, stride, count, life: PhantomData }
+    }
+}
+
+/// Bytes of `count` [`Flags`]; the largest number if that overflows.
+pub const fn flag_bytes(count: usize) -> usize {
+    match count.checked_next_multiple_of(Flags::BLOCK) {
+        Some(bytes) => bytes,
+        None => usize::MAX,
+    }
+}
+
+/// Flags in [`Claimed`] memory, a byte each: one party raises a flag, another claims it. Eight of them, a block, are
+/// looked at by one load.
+#[derive(Clone, Copy)]
+pub struct Flags<'m> {
+    start: NonNull<u8>,
+    count: usize,
+    life: PhantomData<&'m [AtomicU8]>,
+}
+
+// SAFETY: it stands for `count` references `&AtomicU8`.
+unsafe impl Send for Flags<'_> {}
+
+impl<'m> Flags<'m> {
+    /// The number of flags that one load looks at.
+    pub const BLOCK: usize = 8;
+
+    /// The number of flags.
+    #[inline(always)]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Flag `index`; `None` if `index` is not below the count.
+    #[inline(always)]
+    pub fn get(&self, index: usize) -> Option<Flag<'m>> {
+        // SAFETY: below the count, so the byte is inside what `Claimed::flags` asserted; other code of this process
+        // touches it through a `Flag` or `Flags::raised` only (duty of `flags`), whose accesses are atomic.
+        (index < self.count).then(|| Flag(unsafe { AtomicU8::from_ptr(self.start.as_ptr().add(index)) }))
+    }
+
+    /// Which flags of block `block` are raised, as one relaxed load saw them: byte i, from the least significant on,
+    /// is not 0 if flag 8 × `block` + i is. 0 if there is no such block.
+    #[inline(always)]
+    pub fn raised(&self, block: usize) -> u64 {
+        if block >= self.count.div_ceil(Self::BLOCK) {
+            return 0;
+        }
+        // SAFETY: the block is inside what `Claimed::flags` asserted, which are whole blocks from a multiple of 8 on;
+        // this process touches its bytes only atomically.
+        u64::from_le_bytes(unsafe { racy::load_block(self.start.as_ptr().add(block * Self::BLOCK)) })
+    }
+}
+
+/// A flag of [`Flags`].
+#[derive(Clone, Copy)]
+pub struct Flag<'m>(&'m AtomicU8);
+
+impl Flag<'_> {
+    /// Raises the flag: a store.
+    #[inline(always)]
+    pub fn raise(self, order: Ordering) {
+        self.0.store(1, order);
+    }
+
+    /// Lowers the flag, and returns whether it was raised: an exchange.
+    #[inline(always)]
+    pub fn claim(self, order: Ordering) -> bool {
+        self.0.swap(0, order) != 0
     }
 }
 
@@ -591,6 +676,42 @@ mod tests {
         assert_eq!(unsafe { rest.claim().slots(0, 128, 1).read::<[u8; 128]>(0) }, [0; 128]);
         assert!(middle.split(129).is_none());
         assert!(first.split(usize::MAX).is_none());
+    }
+
+    #[test]
+    fn flags_are_raised_and_claimed_one_by_one() {
+        let mut lines = [const { Line::new() }; 1];
+        let memory = Memory::new(&mut lines).claim();
+        // SAFETY: the bytes from 8 on are used as flags only.
+        let flags = unsafe { memory.flags(8, 13) };
+        assert_eq!((flags.count(), flag_bytes(13), flag_bytes(0)), (13, 16, 0));
+        for (index, block) in (0..13).map(|index| (index, index / 8)) {
+            let flag = flags.get(index).unwrap();
+            assert!(!flag.claim(crate::Ordering::Relaxed));
+            flag.raise(crate::Ordering::Relaxed);
+            assert_eq!(flags.raised(block), 1 << (8 * (index % 8)));
+            assert_eq!((flags.raised(1 - block), flags.raised(2), flags.raised(usize::MAX)), (0, 0, 0));
+            assert!(flag.claim(crate::Ordering::Relaxed));
+            assert_eq!(flags.raised(block), 0);
+        }
+        assert!(flags.get(13).is_none());
+        flags.get(0).unwrap().raise(crate::Ordering::Relaxed);
+        flags.get(7).unwrap().raise(crate::Ordering::Relaxed);
+        assert_eq!(flags.raised(0), 1 << 56 | 1);
+        assert_eq!(memory.word(0).load(crate::Ordering::Relaxed), 0, "nothing before them");
+    }
+
+    #[test]
+    fn flags_that_do_not_fit_are_refused() {
+        for (offset, count) in [(0, 129), (8, 121), (4, 1), (128, 1), (0, usize::MAX), (usize::MAX - 7, 8)] {
+            let refused = std::panic::catch_unwind(|| {
+                let mut lines = [const { Line::new() }; 1];
+                // SAFETY: nothing else is used.
+                unsafe { Memory::new(&mut lines).claim().flags(offset, count) }.count()
+            });
+            assert!(refused.is_err(), "{offset} {count}");
+        }
+        assert_eq!(flag_bytes(usize::MAX), usize::MAX);
     }
 
     #[test]

@@ -201,6 +201,19 @@ impl<'m> Claimed<'m> {
         Slots { lines: self.0.lines, offset, stride }
     }
 
+    /// `count` flags, the first at byte `offset`; they take [`flag_bytes`].
+    ///
+    /// # Panics
+    ///
+    /// If `offset` is not a multiple of 8 or the flags end outside.
+    ///
+    /// # Safety
+    ///
+    /// None here; the function of that name in `memory.rs` has conditions.
+    pub unsafe fn flags(&self, offset: usize, count: usize) -> Flags<'m> {
+        Flags(self.words(offset, 8, count))
+    }
+
     /// `count` words, `stride` bytes apart, the first at byte `offset`.
     ///
     /// # Panics
@@ -210,6 +223,56 @@ impl<'m> Claimed<'m> {
         assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
         assert!(count == 0 || offset + stride * (count - 1) + 8 <= self.bytes());
         StridedWords { lines: self.0.lines, offset, stride, count }
+    }
+}
+
+/// Bytes of `count` [`Flags`]: here each is a word.
+pub const fn flag_bytes(count: usize) -> usize {
+    8 * count
+}
+
+/// Flags in [`Claimed`] memory; see `memory.rs`.
+#[derive(Clone, Copy)]
+pub struct Flags<'m>(StridedWords<'m>);
+
+impl<'m> Flags<'m> {
+    /// The number of flags in a block.
+    pub const BLOCK: usize = 8;
+
+    /// The number of flags.
+    pub fn count(&self) -> usize {
+        self.0.count()
+    }
+
+    /// Flag `index`; `None` if `index` is not below the count.
+    pub fn get(&self, index: usize) -> Option<Flag<'m>> {
+        self.0.get(index).map(Flag)
+    }
+
+    /// Which flags of block `block` are raised: a load of each, as 8 loads of bytes at once may see them.
+    pub fn raised(&self, block: usize) -> u64 {
+        let raised = |at: &usize| {
+            self.0.get(Self::BLOCK * block + at).is_some_and(|word| word.load(Ordering::Relaxed) != 0)
+        };
+        (0..Self::BLOCK).filter(raised).fold(0, |bytes, at| bytes | 1 << (8 * at))
+    }
+}
+
+/// A flag of [`Flags`].
+#[derive(Clone, Copy)]
+pub struct Flag<'m>(&'m AtomicU64);
+
+impl Flag<'_> {
+    /// Raises the flag. Elsewhere it is a store; loom takes a store for lost that meets an exchange of another thread,
+    /// since it lets the store come between the two halves of the exchange. Only one party raises a flag, so nobody
+    /// can use what an exchange has beyond a store. Miri checks the store.
+    pub fn raise(self, order: Ordering) {
+        self.0.swap(1, order);
+    }
+
+    /// Lowers the flag, and returns whether it was raised.
+    pub fn claim(self, order: Ordering) -> bool {
+        self.0.swap(0, order) != 0
     }
 }
 

@@ -109,6 +109,46 @@ pub(crate) unsafe fn store(from: *const u8, to: *mut u8, bytes: usize) {
     store_words!(Word, Bits, from, to, done, bytes);
 }
 
+/// Loads 8 bytes, each of which another party may be storing: 8 relaxed loads of bytes, by one instruction where we
+/// know one. The language has no access for that: it does not let atomics of two sizes meet.
+///
+/// # Safety
+///
+/// 8 bytes are at `from`, which is aligned to 8; all access to them in this process is atomic, byte by byte.
+#[inline(always)]
+pub(crate) unsafe fn load_block(from: *const u8) -> [u8; 8] {
+    #[cfg(steps)]
+    crate::steps::look();
+    #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+    {
+        let block: u64;
+        // SAFETY: the code reads what the caller says is there, and touches no stack. A processor loads an aligned
+        // word at once, so each byte of it too. Not `nomem`: no access moves across it.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            core::arch::asm!(
+                "mov {block}, qword ptr [{from}]",
+                from = in(reg) from,
+                block = lateout(reg) block,
+                options(nostack, preserves_flags)
+            );
+            #[cfg(target_arch = "aarch64")]
+            core::arch::asm!(
+                "ldr {block}, [{from}]",
+                from = in(reg) from,
+                block = lateout(reg) block,
+                options(nostack, preserves_flags)
+            );
+        }
+        block.to_ne_bytes()
+    }
+    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
+    core::array::from_fn(|at| {
+        // SAFETY: there (caller); all access in this process is atomic (caller).
+        unsafe { core::sync::atomic::AtomicU8::from_ptr(from.add(at).cast_mut()) }.load(Relaxed)
+    })
+}
+
 /// Copies `bytes` bytes that nobody else touches, as a compiler would, but avoids `rep movsb` where that instruction
 /// would copy one byte at a time (`x86_64::crawls`). The system's own copy does not avoid that case (4 KiB: 1 500 ns
 /// instead of 45 on Zen 4).

@@ -71,6 +71,11 @@ pub(crate) fn payload() {
     step(|steps| &mut steps.words);
 }
 
+/// A load that is no atomic's own.
+pub(crate) fn look() {
+    step(|steps| &mut steps.loads);
+}
+
 /// Copies a `T` out of `from`, a word per step.
 ///
 /// # Safety
@@ -210,6 +215,7 @@ macro_rules! counted {
     };
 }
 
+counted!(AtomicU8, u8);
 counted!(AtomicU32, u32);
 counted!(AtomicU64, u64);
 counted!(AtomicUsize, usize);

@@ -12,7 +12,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use taut_atomic::{
-    Claimed, Exclusive, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, Slots, StridedWords,
+    Claimed, Exclusive, Flag, Flags, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, Slots,
+    StridedWords,
 };
 
 #[test]
@@ -22,6 +23,8 @@ fn shared_types_are_send_and_sync() {
         Memory<'static>: send,
         Claimed<'static>: send,
         StridedWords<'static>: both,
+        Flag<'static>: both,
+        Flags<'static>: send,
         Slots<'static>: send,
         Lent<'static, u64>: neither,
         LentMut<'static, u64>: neither,
