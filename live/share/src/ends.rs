@@ -39,9 +39,9 @@
 use core::convert::Infallible;
 
 use crate::Plain;
-use crate::queue::qrtr;
 pub use crate::queue::ring::Popped;
 use crate::queue::ring::{self, DiscardPolicy, Overwritten, Trace};
+use crate::queue::{broadcast, qrtr};
 pub use crate::state::Sample;
 use crate::state::sdrtr;
 
@@ -248,6 +248,16 @@ impl<T: Plain> Pop for qrtr::Reader<'_, T> {
     #[inline]
     fn pop_into(&mut self, value: &mut T) -> Result<Option<u64>, qrtr::Corrupt> {
         Ok(qrtr::Reader::pop_into(self, value)?.then_some(0))
+    }
+}
+
+impl<T: Plain> Push for broadcast::Writer<'_, T> {
+    type Value = T;
+    type Error = qrtr::QueueFull<()>;
+
+    #[inline]
+    fn push(&mut self, value: &T) -> Result<(), qrtr::QueueFull<()>> {
+        broadcast::Writer::push(self, value)
     }
 }
 

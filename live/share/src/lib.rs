@@ -29,6 +29,8 @@
 //! | refused when full | [`queue::qrtr`] | both | 1 load, 1 store | 1 load, 1 store | a push: `QueueFull` |
 //! | when full, discards the oldest | [`queue::qrtwo`] | the writer | 1 store, 1 fence | 2 loads, 1 store, 1 fence | a pop that is overtaken: `Overwritten` |
 //! | when full, discards all that wait | [`queue::qrtwc`] | the writer | the same | the same | the same |
+//! | by all of several readers | [`queue::broadcast`] | all | 1 store, 1 fence; a load for each reader if the room seen is used up | 2 loads, 1 store, 2 fences | a push: `QueueFull` |
+//! | from many senders | [`queue::lanes`] | all | a push, 1 store | a load for each 8 lanes, an exchange for each that announced, a pop | as its queues |
 //! | **large blocks** | | | | | |
 //! | one sender, one receiver | [`bulk`] | both | 2 stores | 1 load, 1 exchange | a loan, or the oldest block is recalled |
 //!
@@ -52,7 +54,8 @@
 //! | [`NotYet`](state::flow::NotYet), [`NotRead`](state::tccp::NotRead)`::NotYet` | a reader's job | the writer's job whose value it reads is not complete | on the writer's processor, this is an error of the schedule; on another one, retry: `is_ready` |
 //! | [`NotRead`](state::tccp::NotRead)`::Overrun` | a reader's job | the job takes longer than the number of buffers allows | continue without the value: it is gone. Use more buffers |
 //! | [`NotActivated`](state::flow::NotActivated) | a dispatcher | a job has overrun its period, or the calls are not in the order of activations | treat it as a missed deadline; the variants say which |
-//! | [`QueueFull`](queue::qrtr::QueueFull) | the writer of `qrtr` | no slot is free; the error returns the value | keep it, or count it as lost |
+//! | [`QueueFull`](queue::qrtr::QueueFull) | the writer of `qrtr` and of `broadcast` | no slot is free; the error of `qrtr` returns the value | keep it, or count it as lost. If a reader of `broadcast` has died: `release_reader`, or a new reader |
+//! | [`LaneUnavailable`](queue::lanes::LaneUnavailable) | the receiver of `lanes` | no lane has a value, and one reported this error of its queue | as the queue's own error says |
 //! | [`Overwritten`](queue::ring::Overwritten) | readers and followers of `qrtwo`, `qrtwc` | the writer went around the ring during the copy | retry: `pop_within`. The next value says how many were `lost`. If it happens often, use more spare slots |
 //! | [`NotReceived::Overtaken`](bulk::NotReceived::Overtaken) | a receiver | the sender recalled blocks as fast as the receiver looked for them | retry: the next call continues after them |
 //! | `Corrupt`: of [`qrtr`](queue::qrtr::Corrupt), [`sdrtr`](state::sdrtr::NotPublished::Corrupt), [`bulk`](bulk::NotReceived::Corrupt) | the side that detects it | a shared word has a value that the protocol cannot produce: the other side is broken or hostile | do not trust the other side any more: end the object, and create a new one |

@@ -32,7 +32,8 @@
 //! operations of its protocol. The functions here allocate, and the last end of an object frees its memory when it is
 //! dropped. A real-time thread should do neither; it should give its end back (`JoinHandle::join`). No operation in
 //! between allocates. Processes share objects in a segment instead. [`dbp`](crate::state::dbp) and
-//! [`tccp`](crate::state::tccp) are not here: a dispatcher owns their ends.
+//! [`tccp`](crate::state::tccp) are not here: a dispatcher owns their ends. Nor are [`lanes`](crate::queue::lanes), whose
+//! queues may be owned ones.
 
 extern crate alloc;
 
@@ -46,7 +47,7 @@ use taut_atomic::{LINE_BYTES, Line, Memory};
 
 use crate::ends::{Newer, Pop, Popped, Push, Read, Sample, Write};
 use crate::queue::ring::{self, DiscardPolicy, Published, Trace, Unpublished};
-use crate::queue::{qrtr, qrtwc, qrtwo};
+use crate::queue::{broadcast, qrtr, qrtwc, qrtwo};
 use crate::state::{
     chen, double_buffer, emeralds, hybrid, improved_chen, improved_double_buffer, improved_peterson,
     nbw_temporal, peterson, presence, sdrtr, sdrtw, spinlock,
@@ -123,6 +124,7 @@ ends! {
     sdrtw Writer sdrtw Reader
     spinlock Writer spinlock Reader
     qrtr Writer qrtr Reader
+    broadcast Writer broadcast Reader
     bulk BlockSender bulk BlockReceiver
 }
 
@@ -410,6 +412,9 @@ objects! {
     pair qrtwc(capacity) -> Pair<qrtwc::Writer<'static, T>, qrtwc::Reader<'static, T>>:
         ring::bytes::<T>(capacity, ring::spare::<T>()).ok_or(LayoutError::Capacity)?,
         |memory, capacity| qrtwc::pair::<T>(memory, capacity, ring::spare::<T>());
+    /// Every value, for this many readers, all of which get it: [`broadcast`](mod@broadcast).
+    group broadcast(readers, capacity) -> OwnedGroup<broadcast::Writer<'static, T>, broadcast::Reader<'static, T>>:
+        broadcast::bytes::<T>(readers, capacity).ok_or(LayoutError::Capacity)?, broadcast::group::<T>;
     /// Large blocks that are not copied: [`bulk`](mod@bulk), through [`Owned::with`].
     pair bulk(blocks) -> Pair<bulk::BlockSender<'static, T>, bulk::BlockReceiver<'static, T>>:
         bulk::bytes::<T>(blocks).ok_or(LayoutError::Capacity)?, bulk::pair::<T>;

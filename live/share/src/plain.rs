@@ -161,6 +161,8 @@ pub enum LayoutError {
     Capacity,
     /// The number of readers is 0 or more than the protocol takes, or there is no reader of that number.
     Readers,
+    /// There are more lanes than the protocol takes, no lane of that number, or fewer queues than lanes.
+    Lanes,
     /// The number of buffers is not one that the protocol takes, or the object's size with that many overflows.
     Buffers,
 }
@@ -175,6 +177,10 @@ impl fmt::Display for LayoutError {
             Self::Readers => f.write_str(
                 "the number of readers is 0 or above the protocol's limit, or the object has no reader \
                  with that number",
+            ),
+            Self::Lanes => f.write_str(
+                "the number of lanes is above the protocol's limit, there is no lane with that number, or fewer \
+                 queues than lanes",
             ),
             Self::Buffers => f.write_str("the protocol does not support this number of buffers"),
         }

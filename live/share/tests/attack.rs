@@ -57,6 +57,7 @@ fn sizes_that_overflow_are_refused() {
                 |m| emeralds::group::<Huge>(m, many, more).is_err(),
                 |m| queue::qrtwo::pair::<Huge>(m, many, more).is_err(),
                 |m| queue::qrtwc::pair::<Huge>(m, many, more).is_err(),
+                |m| queue::broadcast::group::<Huge>(m, many, more).is_err(),
             );
             for buffers in [0, 1, 3, 1 << 31, u32::MAX] {
                 let shape = Shape { lower: many, higher: more, buffers };
@@ -82,6 +83,8 @@ fn small_values_in_large_numbers_fit_or_are_refused() {
             let _ = peterson::group::<T>(Memory::new(&mut lines), many).is_ok();
             let _ = queue::qrtr::pair::<T>(Memory::new(&mut lines), many).is_ok();
             let _ = queue::qrtwo::pair::<T>(Memory::new(&mut lines), many, many).is_ok();
+            let _ = queue::broadcast::group::<T>(Memory::new(&mut lines), 2, many).is_ok();
+            let _ = queue::lanes::group(Memory::new(&mut lines), many).is_ok();
             let _ = bulk::pair::<T>(Memory::new(&mut lines), many).is_ok();
             let _ = nbw_temporal::pair::<T>(Memory::new(&mut lines), many).is_ok();
             for shape in

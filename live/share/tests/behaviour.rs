@@ -17,6 +17,8 @@ mod buffers;
 mod bulk;
 #[path = "flow/behaviour.rs"]
 mod flow;
+#[path = "messages/behaviour.rs"]
+mod messages;
 #[path = "nonblocking/behaviour.rs"]
 mod nonblocking;
 #[path = "queues/behaviour.rs"]

@@ -21,6 +21,8 @@ mod bulk;
 mod claims;
 #[path = "flow/loom.rs"]
 mod flow;
+#[path = "messages/loom.rs"]
+mod messages;
 #[path = "nonblocking/loom.rs"]
 mod nonblocking;
 #[path = "queues/loom.rs"]

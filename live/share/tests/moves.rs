@@ -10,7 +10,7 @@
 
 use std::cell::Cell;
 
-use taut_share::queue::{qrtr, qrtwc, qrtwo};
+use taut_share::queue::{broadcast, lanes, qrtr, qrtwc, qrtwo};
 use taut_share::state::flow::Shape;
 use taut_share::state::{
     chen, dbp, double_buffer, emeralds, hybrid, improved_chen, improved_double_buffer, improved_peterson,
@@ -201,6 +201,23 @@ fn queues<const N: usize>() {
     value.fill(0);
     straight("qrtwc::pop_into", &mut *value, &*first, |value| {
         assert_eq!(reader.pop_into(value), Ok(Some(0)))
+    });
+    let bytes = broadcast::bytes::<[u64; N]>(1, 2).unwrap();
+    let (mut writer, mut readers) = broadcast::group::<[u64; N]>(memory(bytes), 1, 2).unwrap();
+    let mut reader = readers.next().unwrap();
+    assert!(moves(|| assert!(writer.push(&first).is_ok())) <= 1, "broadcast::push");
+    value.fill(0);
+    straight("broadcast::pop_into", &mut *value, &*first, |value| {
+        assert_eq!(reader.pop_into(value), Ok(Some(0)))
+    });
+    let (mut announcers, collector) = lanes::group(memory(lanes::bytes(1)), 1).unwrap();
+    let (writer, reader) = qrtr::pair::<[u64; N]>(memory(qrtr::bytes::<[u64; N]>(2).unwrap()), 2).unwrap();
+    let mut sender = lanes::Writer::new(writer, announcers.next().unwrap());
+    let mut receiver = lanes::Reader::new(collector, [reader]).unwrap();
+    assert!(moves(|| assert!(sender.send(&first).is_ok())) <= 1, "lanes::send");
+    value.fill(0);
+    straight("lanes::next_into", &mut *value, &*first, |value| {
+        assert_eq!(receiver.next_into(value), Ok(Some((0, 0))))
     });
 }
 

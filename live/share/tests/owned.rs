@@ -160,6 +160,25 @@ fn every_queue_arrives() {
     queue_arrives(owned::qrtr(4).unwrap());
     queue_arrives(owned::qrtwo(4).unwrap());
     queue_arrives(owned::qrtwc(4).unwrap());
+    let (writer, mut readers) = owned::broadcast(1, 4).unwrap();
+    queue_arrives((writer, readers.remove(0)));
+}
+
+/// The queues of lanes may be owned ones; the flags are on lines.
+#[test]
+fn lanes_lie_over_owned_queues() {
+    let mut lines = [const { taut_share::Line::new() }; 1];
+    let (mut announcers, collector) = queue::lanes::group(taut_share::Memory::new(&mut lines), 2).unwrap();
+    let (mut senders, mut queues) = (Vec::new(), Vec::new());
+    for _ in 0..2 {
+        let (writer, reader) = owned::qrtr::<u64>(4).unwrap();
+        senders.push(queue::lanes::Writer::new(writer, announcers.next().unwrap()));
+        queues.push(reader);
+    }
+    let mut receiver = queue::lanes::Reader::new(collector, queues).unwrap();
+    senders[1].send(&5).unwrap();
+    let taken = receiver.next().unwrap().unwrap();
+    assert_eq!((taken.lane, taken.value), (1, 5));
 }
 
 #[test]

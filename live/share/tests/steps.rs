@@ -19,6 +19,8 @@ mod bulk;
 mod claims;
 #[path = "flow/steps.rs"]
 mod flow;
+#[path = "messages/steps.rs"]
+mod messages;
 #[path = "nonblocking/steps.rs"]
 mod nonblocking;
 #[path = "queues/steps.rs"]

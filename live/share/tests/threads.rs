@@ -7,7 +7,7 @@
 #[macro_use]
 mod given;
 
-use taut_share::queue::{qrtr, qrtwc, qrtwo};
+use taut_share::queue::{broadcast, lanes, qrtr, qrtwc, qrtwo};
 use taut_share::state::{
     chen, dbp, double_buffer, emeralds, hybrid, improved_chen, improved_double_buffer, nbw_temporal,
     peterson, presence, sdrtr, sdrtw, spinlock, tccp,
@@ -74,6 +74,15 @@ fn shared_types_are_send_and_sync() {
         qrtwc::Writer<'static, u64>: send,
         qrtwc::Reader<'static, u64>: send,
         qrtwc::Follower<'static, u64>: send,
+        broadcast::Writer<'static, u64>: send,
+        broadcast::Reader<'static, u64>: send,
+        broadcast::Readers<'static, u64>: send,
+        broadcast::Follower<'static, u64>: send,
+        lanes::Announcer<'static>: send,
+        lanes::Announcers<'static>: send,
+        lanes::Collector<'static>: send,
+        lanes::Writer<'static, qrtr::Writer<'static, u64>>: send,
+        lanes::Reader<'static, qrtr::Reader<'static, u64>, [qrtr::Reader<'static, u64>; 2]>: send,
         bulk::BlockSender<'static, u64>: send,
         bulk::Loan<'static, 'static, u64>: neither,
         bulk::BlockReceiver<'static, u64>: send,

@@ -31,7 +31,12 @@ const LOCKS: &[&str] = &["live/lock/src/queued", "live/lock/src/spin"];
 const FAMILIES: &[Family] = &[
     family("Writer", PROTOCOLS, "an end of a protocol, reached through its module: `state::chen::Writer`"),
     family("Reader", PROTOCOLS, "an end of a protocol, reached through its module"),
-    family("Readers", STATES, "all readers of a protocol's object, reached through its module"),
+    family(
+        "Follower",
+        &["live/share/src/queue/"],
+        "an additional reader of a queue, reached through its module",
+    ),
+    family("Readers", PROTOCOLS, "all readers of a protocol's object, reached through its module"),
     family("SlowReader", STATES, "an end for readers that may be slow, reached through its module"),
     family("SlowReaders", STATES, "all slow readers of such an object, reached through its module"),
     family("FastReader", STATES, "the end for readers of known speed, reached through its module"),

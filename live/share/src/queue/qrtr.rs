@@ -467,6 +467,21 @@ impl<'m, T: Plain> Reader<'m, T> {
         Ok(ReadChunk::new(self, first, second))
     }
 
+    /// The first word of the oldest value, which stays in the queue; `None` if none is waiting. Wait-free: at most 1
+    /// load, one word.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`]: the tail is impossible.
+    #[inline]
+    pub(super) fn first_word(&mut self) -> Result<Option<u64>, Corrupt> {
+        if self.seen(1)? == 0 {
+            return Ok(None);
+        }
+        // SAFETY: as in `pop`: the slot is ours (I2), and is not handed back before the word is here.
+        Ok(Some(unsafe { self.slots.read_first_word(self.head.slot) }))
+    }
+
     /// Number of values that are ours, up to `wanted`. Loads the tail if fewer were seen.
     #[inline(always)]
     fn seen(&mut self, wanted: usize) -> Result<usize, Corrupt> {

@@ -5,7 +5,8 @@
 //! fails.
 //!
 //! # Use
-//! Use it through one of these two modules; they decide what a full queue does. The writer only stores, and knows
+//! Use it through one of these two modules; they decide what a full queue does. (The writer of
+//! [`broadcast`](super::broadcast) is this one, with readers that it respects.) The writer only stores, and knows
 //! nothing of the readers. Each reader computes by itself which values were discarded before it could take them
 //! ([`DiscardPolicy`]), and counts them.
 //!
@@ -96,12 +97,12 @@ pub(super) use ends::ends;
 // - I2 Every value of tail - capacity ..= tail - 1 (from number 0 on) is completely in its slot.
 // - I3 tail never decreases.
 
-const TAIL: usize = 0;
+pub(super) const TAIL: usize = 0;
 const HEAD: usize = LINE_BYTES;
 const SLOTS: usize = 2 * LINE_BYTES;
 
 /// B: values per batch, as many as fit in 64 bytes, at least 1.
-const fn batch<T: Plain>() -> usize {
+pub(super) const fn batch<T: Plain>() -> usize {
     let stride = slot_bytes::<T>();
     if stride == 0 || stride > 64 { 1 } else { 64 / stride }
 }
@@ -153,7 +154,7 @@ pub trait DiscardPolicy: sealed::Sealed {
 
 /// The counter in a shared word. A correct one is below 2⁶³. This reduces any other one to below 2⁶³, so that a
 /// counter that continues from here does not wrap, and slot numbers stay in step with it.
-fn believed(counter: u64) -> u64 {
+pub(super) fn believed(counter: u64) -> u64 {
     counter & (u64::MAX >> 1)
 }
 
@@ -268,9 +269,8 @@ pub(super) unsafe fn follower<T: Plain, P: DiscardPolicy>(
 ) -> Result<Reader<'_, T, P, Unpublished>, LayoutError> {
     let memory = memory.claim();
     let slots = check::<T>(&memory, capacity, spare)?;
-    let mut follower = Reader::attach(&memory, capacity, slots).follower();
-    follower.view.head = Position::new(believed(follower.view.shared_tail.load(Relaxed)), slots);
-    Ok(follower)
+    let tail = memory.word(TAIL).load(Relaxed);
+    Ok(Reader::attach_to(&memory, SLOTS, capacity, slots, tail, Unpublished))
 }
 
 /// A value, and what was lost before it.
@@ -316,13 +316,18 @@ pub struct Writer<'m, T, P> {
 
 impl<'m, T: Plain, P: DiscardPolicy> Writer<'m, T, P> {
     fn attach(memory: &Claimed<'m>, capacity: u32, slots: usize) -> Self {
+        Self::attach_to(memory, SLOTS, capacity, slots)
+    }
+
+    /// The writer of a ring whose slots begin at byte `from`.
+    pub(super) fn attach_to(memory: &Claimed<'m>, from: usize, capacity: u32, slots: usize) -> Self {
         let shared_tail = memory.word(TAIL);
         // O2 publish: this writer overwrites slots only after the tail stores of the writers before it.
         let tail = Position::new(believed(shared_tail.load(Acquire)), slots);
         Self {
             shared_tail,
             shared_head: memory.word(HEAD),
-            slots: Places::new(memory, SLOTS, slot_bytes::<T>(), slots),
+            slots: Places::new(memory, from, slot_bytes::<T>(), slots),
             tail,
             capacity,
             policy: PhantomData,
@@ -645,15 +650,30 @@ impl<T, P> Clone for Reader<'_, T, P, Unpublished> {
 impl<'m, T: Plain, P: DiscardPolicy> Reader<'m, T, P> {
     fn attach(memory: &Claimed<'m>, capacity: u32, slots: usize) -> Self {
         let shared_head = memory.word(HEAD);
+        // Relaxed: the previous reader has ended before this call.
+        let head = shared_head.load(Relaxed);
+        Self::attach_to(memory, SLOTS, capacity, slots, head, Published(shared_head))
+    }
+}
+
+impl<'m, T: Plain, P: DiscardPolicy, H: Trace> Reader<'m, T, P, H> {
+    /// A reader of a ring whose slots begin at byte `from`, with this head; it stores its head in `trace`.
+    pub(super) fn attach_to(
+        memory: &Claimed<'m>,
+        from: usize,
+        capacity: u32,
+        slots: usize,
+        head: u64,
+        trace: H,
+    ) -> Self {
         let view = View {
             shared_tail: memory.word(TAIL),
-            slots: Places::new(memory, SLOTS, slot_bytes::<T>(), slots),
-            // Relaxed: the previous reader has ended before this call.
-            head: Position::new(believed(shared_head.load(Relaxed)), slots),
+            slots: Places::new(memory, from, slot_bytes::<T>(), slots),
+            head: Position::new(believed(head), slots),
             capacity: u64::from(capacity),
             policy: PhantomData,
         };
-        Self { view, ahead: Ahead::NONE, lost: 0, trace: Published(shared_head) }
+        Self { view, ahead: Ahead::NONE, lost: 0, trace }
     }
 }
 

@@ -59,10 +59,13 @@ pub(crate) fn all() -> Vec<(&'static str, Build)> {
         ($($module:ident $object:ident)*) => {$(
             all.push((stringify!($module), queue::build::<3, objects::$object>));
             all.push((concat!(stringify!($module), " of 9 words"), queue::build::<9, objects::$object>));
-            all.push((concat!(stringify!($module), " in slices"), slices::$module));
         )*};
     }
     every_queue!(queues);
+    all.push(("qrtr in slices", slices::qrtr));
+    all.push(("qrtwc in slices", slices::qrtwc));
+    all.push(("qrtwo in slices", slices::qrtwo));
+    all.push(("broadcast in slices", slices::broadcast));
     all.push(("dbp", flow::dbp));
     all.push(("tccp by jobs", flow::tccp));
     all.push(("bulk", bulk::build));

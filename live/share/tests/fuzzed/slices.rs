@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use taut_share::Memory;
-use taut_share::queue::{qrtr, qrtwc, qrtwo};
+use taut_share::queue::{broadcast, qrtr, qrtwc, qrtwo};
 
 use super::{Ground, Scene};
 use crate::payload::{marked, number};
@@ -75,6 +75,50 @@ impl Slices for Qrtr {
 
     fn pop(reader: &mut Self::Reader, values: &mut [Value]) -> Option<(usize, u64)> {
         reader.pop_slice(values).ok().map(|count| (count, 0))
+    }
+
+    fn follow((): &mut (), _: &mut [Value]) -> Option<(usize, u64)> {
+        None
+    }
+
+    fn lengths(writer: &Self::Writer, reader: &Self::Reader) -> (usize, usize) {
+        (writer.len(), reader.len())
+    }
+}
+
+/// With one reader, which the writer respects.
+enum Broadcast {}
+
+impl Slices for Broadcast {
+    const BYTES: usize = broadcast::bytes::<Value>(1, CAPACITY).unwrap();
+    const REFUSES: bool = true;
+    // A look at the reader's head; a store and a fence for each batch, of 2.
+    const PUSH_STEPS: u64 = 1 + 2 * MOST.div_ceil(2) as u64;
+    const POP_STEPS: u64 = 5;
+    type Writer = broadcast::Writer<'static, Value>;
+    type Reader = broadcast::Reader<'static, Value>;
+    type Follower = ();
+
+    unsafe fn writer(memory: Memory<'static>) -> Self::Writer {
+        // SAFETY: the caller's duties are the same.
+        unsafe { broadcast::writer(memory, 1, CAPACITY) }.unwrap()
+    }
+
+    unsafe fn reader(memory: Memory<'static>) -> Self::Reader {
+        // SAFETY: the caller's duties are the same.
+        unsafe { broadcast::reader(memory, 1, CAPACITY, 0) }.unwrap()
+    }
+
+    unsafe fn follower(_: Memory<'static>) -> Option<()> {
+        None
+    }
+
+    fn push(writer: &mut Self::Writer, values: &[Value]) -> usize {
+        writer.push_slice(values)
+    }
+
+    fn pop(reader: &mut Self::Reader, values: &mut [Value]) -> Option<(usize, u64)> {
+        reader.pop_slice(values).ok().map(|popped| (popped.count, popped.lost))
     }
 
     fn follow((): &mut (), _: &mut [Value]) -> Option<(usize, u64)> {
@@ -174,6 +218,10 @@ pub(super) fn qrtwo(ground: Ground) -> Rc<dyn Scene> {
 
 pub(super) fn qrtwc(ground: Ground) -> Rc<dyn Scene> {
     build::<Qrtwc>(ground)
+}
+
+pub(super) fn broadcast(ground: Ground) -> Rc<dyn Scene> {
+    build::<Broadcast>(ground)
 }
 
 impl<Q: Slices> Object<Q> {

@@ -7,6 +7,7 @@
 //! its documented bounds.
 #![allow(dead_code, unused_macros, unused_imports, reason = "each test binary uses its part of this module")]
 
+mod broadcast;
 mod chen;
 mod double_buffer;
 mod emeralds;
@@ -15,6 +16,7 @@ mod improved_chen_fast;
 mod improved_chen_slow;
 mod improved_double_buffer;
 mod improved_peterson;
+mod lanes;
 mod nbw_temporal;
 mod observed;
 mod peterson;
@@ -27,6 +29,7 @@ mod sdrtw;
 mod spinlock;
 mod tccp;
 
+pub(crate) use broadcast::Broadcast;
 pub(crate) use chen::Chen;
 pub(crate) use double_buffer::DoubleBuffer;
 pub(crate) use emeralds::Emeralds;
@@ -35,6 +38,7 @@ pub(crate) use improved_chen_fast::ImprovedChenFast;
 pub(crate) use improved_chen_slow::ImprovedChenSlow;
 pub(crate) use improved_double_buffer::ImprovedDoubleBuffer;
 pub(crate) use improved_peterson::ImprovedPeterson;
+pub(crate) use lanes::Lanes;
 pub(crate) use nbw_temporal::NbwTemporal;
 pub(crate) use observed::Observed;
 pub(crate) use peterson::Peterson;
@@ -79,6 +83,8 @@ macro_rules! every_queue {
             qrtr Qrtr
             qrtwc Qrtwc
             qrtwo Qrtwo
+            broadcast Broadcast
+            lanes Lanes
         }
     };
 }
