@@ -6,25 +6,29 @@
 //!
 //! # Use
 //! Beside an object of `taut-share`, on a line of its own, for a thread that sleeps until the other side has done
-//! something. One notifier notifies (the real-time side, often), any number of listeners wait, in this process or
-//! others. A writer that must not make a system call at all has no event count, and its readers poll.
+//! something. Either one notifier notifies ([`EventCount::notifier`]: the real-time side, often), and any number of
+//! listeners wait; or any thread notifies ([`EventCount::notify_from_any`]), and one listener waits that says when it is
+//! awake again ([`EventCount::sole_listener`]): for the receiver of a channel of kind `message`; no plan uses it yet. All
+//! of them may be in this process or others. A writer that must not make a system call at all has no event count, and its
+//! readers poll.
 //!
 //! # Callers
 //! `-` may run at the same time, `X` may not (the types and the duty of [`EventCount::notifier`] see to it).
 //!
-//! |                   | `notify` | `notify_from_any` | `epoch`, `wait` |
-//! |-------------------|--------|-------------------|-----------------|
-//! | `notify`            | X      | X, even in turn   | -               |
-//! | `notify_from_any` |        | -                 | -               |
-//! | `epoch`, `wait`   |        |                   | -               |
+//! |                   | `notify` | `notify_from_any` | of a listener | of a sole listener |
+//! |-------------------|--------|-------------------|---------------|--------------------|
+//! | `notify`            | X      | X, even in turn   | -             | -                  |
+//! | `notify_from_any` |        | -                 | -             | -                  |
+//! | `epoch`, `wait` of a listener |  |             | -             | X, even in turn    |
+//! | `epoch`, `wait` of a sole listener | |         |               | X                  |
 //!
 //! # Progress
 //! | operation | bound |
 //! |---|---|
 //! | `notify` | wait-free: 1 exchange; 1 futex wake (does not block) if a listener has slept since the last `notify` |
-//! | `notify_from_any` | wait-free: 1 addition and 1 futex wake, each time |
+//! | `notify_from_any` | wait-free: 1 exchange (an addition); 1 futex wake if a listener has slept, or a sole listener sleeps or has not run since |
 //! | `epoch` | 1 load |
-//! | `wait` | 1 exchange; blocks until notified, the deadline, or a signal |
+//! | `wait` | 1 exchange, of a sole listener 2; blocks until notified, the deadline, or a signal |
 //!
 //! # Orderings
 //! - O1 ring: Release of the notifier's swap, or of an addition ↔ Acquire of the listener's load and of its failing
@@ -36,6 +40,8 @@
 //! | notifier, between write and `notify` | the value, when they look; no wake-up | the next `notify`, or the deadline |
 //! | notifier, between swap and wake | sleepers sleep on, bit 0 clear | next notifier's first `notify`, or the deadline |
 //! | listener, anywhere | at most one wake in vain: it clears bit 0 | all others |
+//! | notifier from any, between addition and wake | the sleeper sleeps on, bit 0 set | the next `notify_from_any` of any thread |
+//! | sole listener, asleep | a wake in vain with each `notify_from_any` | a new [`EventCount::sole_listener`] clears bit 0 |
 //!
 //! The first `notify` of a notifier wakes in any case. A hostile process that writes the word can wake listeners in
 //! vain or keep them asleep, up to their deadlines; the notifier takes no more steps than before.
@@ -43,7 +49,9 @@
 //! # Source
 //! The event count of Linux futexes [Drepper 2011, section 6], with the number of sleepers reduced to one bit that the
 //! notifier's exchange clears. So a listener that was killed in its sleep costs one wake in vain, and not one at every
-//! notification.
+//! notification. Where any thread notifies, the sleeper clears that bit itself, and every notifier that comes before that
+//! makes the call: otherwise one that is preempted or killed between its exchange and its call, such as a thread that is
+//! not real-time, would keep the wake of all others back.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -59,7 +67,8 @@ use taut_sys::futex;
 // # Invariants
 //
 // - I1 Only the notifier changes bits 1..=31, and each time clears bit 0; only listeners set bit 0. Where any thread
-//   may notify, each notification adds to the epoch and leaves bit 0 as it is.
+//   may notify, each notification adds to the epoch and leaves bit 0 as it is; a sole listener clears it when it runs
+//   again, no other listener does.
 // - I2 A listener that sleeps went to sleep on a word whose bit 0 was set and whose epoch is the one that it passed to
 //   `wait`.
 
@@ -94,12 +103,28 @@ impl EventCount {
         Listener { word: &self.word }
     }
 
-    /// Wakes all sleeping listeners, as [`Notifier::notify`] does. For values that change seldom and that any thread
-    /// may change: it makes a system call each time. An event count that is notified in this way has no
-    /// [`EventCount::notifier`], which would undo notifications.
-    pub fn notify_from_any(&self) {
-        self.word.fetch_add(2, Ordering::Release); // O1 ring
+    /// The only end that listens, for an event count that any thread notifies: a notification makes a system call only
+    /// while this end sleeps, or has been woken and has not run yet. After the death of one, the next takes its place.
+    ///
+    /// At most one may exist at a time, and no [`EventCount::listener`] beside it. Otherwise one of them, once it runs,
+    /// keeps notifications from the other, which may sleep through them. No memory is at risk, so this is not `unsafe`.
+    pub fn sole_listener(&self) -> SoleListener<'_> {
+        awake(&self.word);
+        SoleListener(self.listener())
+    }
+
+    /// Wakes all sleeping listeners, as [`Notifier::notify`] does; any thread may call it. Wait-free; returns whether it
+    /// made the system call. For a [`EventCount::sole_listener`] it makes one only if that may sleep; once another kind of
+    /// listener has slept, it makes one each time, which suits values that change seldom. An event count that is notified
+    /// in this way has no [`EventCount::notifier`], which would undo notifications.
+    #[inline]
+    pub fn notify_from_any(&self) -> bool {
+        let before = self.word.fetch_add(2, Ordering::Release); // O1 ring
+        if before & ASLEEP == 0 {
+            return false;
+        }
         wake(&self.word);
+        true
     }
 
     /// Ends all waits in progress. To the listeners this looks like a wake in vain.
@@ -135,6 +160,12 @@ impl Notifier<'_> {
 fn wake(word: &AtomicU32) {
     // An error could only mean that the word is not mapped.
     let _ = futex::wake(word, u32::MAX, true);
+}
+
+/// Says that the sole listener of a word does not sleep.
+fn awake(word: &AtomicU32) {
+    // Relaxed: the listener's next load of the epoch acquires what was written before the notifications.
+    word.fetch_and(!ASLEEP, Ordering::Relaxed);
 }
 
 /// The notifications so far, as [`Listener::epoch`] saw them.
@@ -181,7 +212,8 @@ impl Listener<'_> {
         // the epoch has changed. A notification after bit 0 is set, before the kernel compares: the comparison fails,
         // because the epoch has changed. A notification after that: its swap finds bit 0 and wakes the listener.
         // Between a load and its exchange 2³¹ notifications would pass unseen; then the next one wakes. An addition is
-        // such a change too, and its caller wakes in any case, so bit 0 may stay set.
+        // such a change too. It leaves bit 0 set for the next one, which wakes as well, until a sole listener has cleared
+        // it, which then does not sleep; nobody else clears it.
         let asleep = epoch.0 | ASLEEP;
         // O1 ring: a failing exchange has seen the notification.
         match self.word.compare_exchange(epoch.0, asleep, Ordering::Relaxed, Ordering::Acquire) {
@@ -210,6 +242,38 @@ impl Listener<'_> {
 
     /// Calls `look` until it finds something, and sleeps in between; `None` if the deadline passes before.
     pub fn until<T>(&self, deadline_ns: Option<u64>, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+        loop {
+            let epoch = self.epoch();
+            if let Some(found) = look() {
+                return Some(found);
+            }
+            if self.wait(epoch, deadline_ns) == Woken::TimedOut {
+                return look();
+            }
+        }
+    }
+}
+
+/// The only end that listens to an event count that any thread notifies.
+#[derive(Debug)]
+pub struct SoleListener<'m>(Listener<'m>);
+
+impl SoleListener<'_> {
+    /// The notifications so far. Call it before looking for a value. 1 load.
+    #[inline]
+    pub fn epoch(&self) -> Epoch {
+        self.0.epoch()
+    }
+
+    /// As [`Listener::wait`]. 1 exchange before the thread sleeps, 1 after.
+    pub fn wait(&mut self, epoch: Epoch, deadline_ns: Option<u64>) -> Woken {
+        let woken = self.0.wait(epoch, deadline_ns);
+        awake(self.0.word);
+        woken
+    }
+
+    /// As [`Listener::until`].
+    pub fn until<T>(&mut self, deadline_ns: Option<u64>, mut look: impl FnMut() -> Option<T>) -> Option<T> {
         loop {
             let epoch = self.epoch();
             if let Some(found) = look() {
@@ -286,6 +350,56 @@ mod tests {
                 });
             }
         });
+    }
+
+    /// As above, with a sole listener, whose notifiers make a system call only if it may sleep.
+    #[test]
+    fn no_notification_to_a_sole_listener_is_lost() {
+        const EACH: u64 = if cfg!(miri) { 50 } else { 50_000 };
+        let (events, changed) = (EventCount::new(), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..EACH {
+                        changed.fetch_add(1, Ordering::Relaxed);
+                        events.notify_from_any();
+                    }
+                });
+            }
+            scope.spawn(|| {
+                let (mut listener, mut seen) = (events.sole_listener(), 0);
+                while seen < 3 * EACH {
+                    let last = seen;
+                    let new = || Some(changed.load(Ordering::Relaxed)).filter(|now| *now > last);
+                    seen = listener.until(None, new).unwrap();
+                }
+                assert_eq!(seen, 3 * EACH);
+            });
+        });
+        assert!(!events.notify_from_any(), "the listener does not sleep");
+    }
+
+    #[test]
+    fn a_sole_listener_says_that_it_is_awake_again() {
+        let events = EventCount::new();
+        let mut listener = events.sole_listener();
+        assert!(!events.notify_from_any(), "nobody sleeps");
+        let epoch = listener.epoch();
+        let soon = Some(monotonic_ns() + 2_000_000);
+        let woken = listener.wait(epoch, soon);
+        assert!(woken == Woken::TimedOut || cfg!(miri), "{woken:?}");
+        assert!(!events.notify_from_any(), "it was awake again");
+        assert_eq!(listener.wait(epoch, None), Woken::Notified);
+        // As it leaves the word if it dies asleep: each notifier makes the call, until it has a successor.
+        assert!(listener.0.awaited(listener.epoch()).is_some());
+        assert!(events.notify_from_any());
+        assert!(events.notify_from_any(), "another notifier may not have come to its call yet");
+        let next = events.sole_listener();
+        assert!(!events.notify_from_any());
+        assert_ne!(next.epoch(), epoch);
+        // Another kind of listener leaves the bit set.
+        assert!(events.listener().awaited(events.listener().epoch()).is_some());
+        assert!(events.notify_from_any() && events.notify_from_any());
     }
 
     #[test]
@@ -371,7 +485,9 @@ mod tests {
 // # Checked
 //
 // - `tests/interleavings.rs`: every interleaving of 3 notifications and 2 listeners, on a model of the steps (kernel
-//   included): no listener sleeps while a value waits; the same with a separate flag that the notifier clears fails
+//   included): no listener sleeps while a value waits; the same with a separate flag that the notifier clears fails.
+//   The same for 3 notifiers, each of which may stop anywhere, and a sole listener; with a bit that notifiers clear, and
+//   with one that is set by a store, it fails
 // - here: 200 000 notifications against a sleeping listener, threads; `tests/processes.rs`: listeners that are killed
 //
 // Not covered: weak memory by a model (there is one word); an epoch that wraps.

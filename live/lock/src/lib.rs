@@ -6,6 +6,7 @@
 //! | you need | use | real-time cost |
 //! |---|---|---|
 //! | to sleep until the other side has written | [`EventCount`]: [`Notifier`] and [`Listener`] | 1 exchange; 1 system call if a listener sleeps |
+//! | to sleep until one of many others has written | [`EventCount::notify_from_any`] and [`SoleListener`] | 1 exchange; 1 system call if the listener sleeps |
 //! | the same in an `async` function | [`Watch`] | the same; the wait takes a thread, which is not real-time |
 //! | one state for the threads of a processor, in sections that cost two stores | [`preemption_control::PreemptionControl`] | 3 loads, 2 stores; no system call |
 //! | one thread to sleep until another lets it go on | [`parker::Parker`] | 1 exchange; to unpark 1 store and 1 system call |
@@ -37,7 +38,7 @@ mod sleep;
 pub mod spin;
 mod watch;
 
-pub use event_count::{Epoch, EventCount, Listener, Notifier, Woken};
+pub use event_count::{Epoch, EventCount, Listener, Notifier, SoleListener, Woken};
 pub use global::{AcquiredState, LockLayoutError, PARTIES_LIMIT, Patience, Stuck};
 #[cfg(not(any(loom, shuttle)))]
 pub use guarded::{Asking, Guarded, Poisoned, Queued, Spin, TryWithError, Turns};

@@ -120,6 +120,13 @@ fn process() {
                 listener.wait(listener.epoch(), None);
             }
         }
+        "sole-sleeper" => {
+            let mut listener = shared.events.sole_listener();
+            shared.reported.store(1, Ordering::Release);
+            loop {
+                listener.wait(listener.epoch(), None);
+            }
+        }
         "reader" => {
             let listener = shared.events.listener();
             let mut last = 0;
@@ -186,6 +193,29 @@ fn a_killed_sleeper_costs_one_wake() {
         sleeper.wait().unwrap();
         notifier.notify();
         assert!(!notifier.notify(), "a second wake for a dead one");
+    }
+}
+
+#[test]
+fn a_killed_sole_listener_has_a_successor() {
+    let place = Place::new("sole-sleeper");
+    let events = &place.shared.events;
+    for _ in 0..10 {
+        place.shared.reported.store(0, Ordering::Relaxed);
+        let mut sleeper = place.start("sole-sleeper");
+        place.reported(1);
+        let limit = Instant::now() + Duration::from_secs(60);
+        while !events.notify_from_any() {
+            assert!(Instant::now() < limit, "nobody listens");
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        let mut next = events.sole_listener();
+        assert!(!events.notify_from_any(), "a wake for a dead one");
+        assert_eq!(next.wait(next.epoch(), Some(1)), Woken::TimedOut);
+        assert!(!events.notify_from_any(), "its successor is awake");
     }
 }
 

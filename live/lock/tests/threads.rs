@@ -16,8 +16,8 @@ use taut_lock::life::{Alive, Cpu, Lives};
 use taut_lock::preemption_control::PreemptionControl;
 use taut_lock::request_slot::{RequestSlot, Requester, Responder};
 use taut_lock::{
-    Asking, EventCount, Guarded, Listener, Notified, Notifier, Serial, SharedValue, Watch, futex_mutex,
-    parker, queued, spin,
+    Asking, EventCount, Guarded, Listener, Notified, Notifier, Serial, SharedValue, SoleListener, Watch,
+    futex_mutex, parker, queued, spin,
 };
 
 #[test]
@@ -38,6 +38,7 @@ fn shared_types_are_send_and_sync() {
         EventCount: both,
         Notifier<'static>: both,
         Listener<'static>: both,
+        SoleListener<'static>: both,
         Watch<Arc<EventCount>>: both,
         Notified<'static, Arc<EventCount>>: both,
         Lives<'static>: both,
