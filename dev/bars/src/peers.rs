@@ -97,10 +97,10 @@ impl Peers {
     }
 }
 
-/// The command that builds the program. A program of 40 objects in 4 sizes takes long to compile. For locks, the
-/// largest of the other libraries is left out: it is a queue.
-fn build(tree: &Tree, locks: bool) -> Command {
-    let what = if locks { "build --release --no-default-features" } else { "build --release" };
+/// The command that builds the program. A program of 40 objects in 4 sizes takes long to compile. For locks and for
+/// messages, the largest of the other libraries is left out: it is a queue.
+fn build(tree: &Tree, without_largest: bool) -> Command {
+    let what = if without_largest { "build --release --no-default-features" } else { "build --release" };
     cargo_of_peers(what, tree).limit(std::time::Duration::from_secs(30 * 60))
 }
 
@@ -124,8 +124,16 @@ pub(crate) fn locks_for_bars(tree: &Tree, rounds: usize, folder: &Path) -> Resul
     measured(tree, &["locks"], "locks.json", rounds, folder)
 }
 
+/// As [`measured_for_bars`], for the bars of messages and broadcast.
+///
+/// # Errors
+/// The output of the compiler or the program.
+pub(crate) fn messages_for_bars(tree: &Tree, rounds: usize, folder: &Path) -> Result<String, String> {
+    measured(tree, &["messages"], "messages.json", rounds, folder)
+}
+
 fn measured(tree: &Tree, words: &[&str], name: &str, rounds: usize, folder: &Path) -> Result<String, String> {
-    let built = build(tree, words.contains(&"locks")).run();
+    let built = build(tree, words.contains(&"locks") || words.contains(&"messages")).run();
     if !built.success() {
         return Err(format!("taut-peers does not build: {}", built.text));
     }

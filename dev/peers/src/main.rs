@@ -8,7 +8,8 @@
 //! close together and in random order. Before each trial it times the round trip of a bare cache line, which changes
 //! on a virtual machine.
 //!
-//! `cargo xtask peers --locks` measures locks and releases in the same way: `locks/`.
+//! `cargo xtask peers --locks` measures locks and releases in the same way: `locks/`. `cargo xtask bars model` measures
+//! messages and broadcast: `messages/`.
 //!
 //! To add an object: add a file in `ours/` or `peers/` beside the others, and its line in the list there.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for people at a terminal")]
@@ -18,6 +19,7 @@ mod bench;
 mod clock;
 mod figures;
 mod locks;
+mod messages;
 mod object;
 mod ours;
 mod peers;
@@ -95,6 +97,7 @@ fn main() -> ExitCode {
     let done = match words.split_first() {
         Some((first, rest)) if first == "far" => across::far(&benches, rest),
         Some((first, rest)) if first == "locks" => locks::run(rest),
+        Some((first, rest)) if first == "messages" => messages::run(rest),
         Some((first, rest)) if first == "repeat" => repeat::run(&benches, rest),
         _ => measure(&benches, Arguments::parse()),
     };

@@ -137,11 +137,20 @@ impl Surroundings {
         }
     }
 
-    fn leave(&self) {
+    /// The calling thread is an ordinary one again, wherever it may run.
+    pub(crate) fn leave(&self) {
         if self.real_time {
             let _ = own::set_other();
         }
         let _ = own::set_affinity(&self.cpus);
+    }
+
+    /// Puts the calling thread on the far processor, above the far side.
+    pub(crate) fn above(&self) {
+        let _ = own::set_affinity(&[self.cpus[1]]);
+        if self.real_time {
+            let _ = own::set_fifo(PRIORITY + 1);
+        }
     }
 
     /// Runs the near part here and the far part in a thread on the other processor. Returns the near part's result

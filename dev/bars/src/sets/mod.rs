@@ -8,6 +8,7 @@ mod app;
 mod calls;
 mod executor;
 mod generated;
+mod model;
 mod selection;
 pub(crate) mod share;
 
@@ -29,6 +30,7 @@ const SETS: &[Set] = &[
     ("analysis", analysis::measure),
     ("selection", selection::measure),
     ("executor", executor::measure),
+    ("model", model::measure),
 ];
 
 /// The name for all sets in turn.

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The bars of what the programming model is made of: messages from many senders to one receiver, and broadcast from one
+//! writer to many readers, compared with others in the same run, by `taut-peers messages`.
+
+use serde_json::{Map, Value};
+use xtask::Tree;
+
+use crate::peers;
+use crate::row::{Held, Row};
+
+/// Rounds.
+const ROUNDS: usize = 11;
+/// What a send may cost, in pushes of its queue (and an exchange, where a receiver may sleep).
+const SEND: f64 = 1.3;
+/// What a take out of 300 lanes may cost, in ns, where the other processor has just sent.
+const TAKE_NS: f64 = 200.0;
+/// The percentages of its time for which the receiver is busy with messages that are not urgent.
+const SHARES: [u32; 4] = [10, 50, 90, 120];
+/// An urgent message waits at most this part of what it waits with others.
+const URGENT: f64 = 1.0 / 3.0;
+/// The same beside a heap whose receiver is idle for most of the time: with both, an urgent message waits for at most the
+/// one that is being handled, and the heap is seldom locked.
+const IDLE: f64 = 1.0;
+
+/// Measures all bars of this set, in about three minutes after the build.
+pub(super) fn measure(tree: &Tree) -> Vec<Row> {
+    let folder = tree.target().join("bars/model");
+    let run = peers::messages_for_bars(tree, ROUNDS, &folder).and_then(|text| Rounds::of(&text));
+    bars(&run)
+}
+
+/// The rounds of a run, each with its named figures.
+#[derive(Debug)]
+struct Rounds(Vec<Map<String, Value>>);
+
+impl Rounds {
+    fn of(text: &str) -> Result<Self, String> {
+        let mut all: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+        match all["facts"]["threads"].as_str() {
+            Some(threads) if threads.contains("SCHED_FIFO") => {}
+            other => return Err(format!("the threads were not real-time: {}", other.unwrap_or("not said"))),
+        }
+        let Value::Array(rounds) = all["rounds"].take() else { return Err("the run has no rounds".into()) };
+        let rounds = rounds.into_iter().map(|round| match round {
+            Value::Object(figures) => Ok(figures),
+            _ => Err("a round is no map".to_owned()),
+        });
+        Ok(Self(rounds.collect::<Result<_, _>>()?))
+    }
+
+    /// A figure of each round.
+    fn each(&self, name: &str) -> Result<Vec<f64>, String> {
+        let figure = |round: &Map<String, Value>| {
+            round.get(name).and_then(Value::as_f64).ok_or_else(|| format!("a round has no `{name}`"))
+        };
+        self.0.iter().map(figure).collect()
+    }
+
+    /// A figure over another one of the same round.
+    fn over(&self, one: &str, other: &str) -> Result<Vec<f64>, String> {
+        let pairs = self.each(one)?.into_iter().zip(self.each(other)?);
+        let ratio = |(one, other): (f64, f64)| {
+            if one > 0.0 && other > 0.0 { Ok(one / other) } else { Err(format!("`{other}` took no time")) }
+        };
+        pairs.map(ratio).collect()
+    }
+}
+
+fn bars(run: &Result<Rounds, String>) -> Vec<Row> {
+    let over = |one: &str, other: &str| run.as_ref().map_err(Clone::clone)?.over(one, other);
+    let each = |name: &str| run.as_ref().map_err(Clone::clone)?.each(name);
+    let mut rows = Vec::new();
+    for lanes in [8, 300] {
+        for (what, one, other) in [
+            ("send, nobody sleeps on it / a push", "send", "push"),
+            ("send, receiver awake / a push and an exchange", "send + notify", "push + exchange"),
+        ] {
+            let ratios = over(&format!("{one} of {lanes}"), &format!("{other} of {lanes}"));
+            rows.push(Row::at_most(format!("{what}, 64 B, {lanes} lanes"), SEND, "x", Held::Median, ratios));
+        }
+    }
+    rows.push(Row::at_most("take out of 300 lanes, 64 B", TAKE_NS, "ns", Held::Median, each("take of 300")));
+    for share in SHARES {
+        for other in ["heap", "channel", "crossbeam"] {
+            let ratios = over(&format!("lanes p99 at {share} %"), &format!("{other} p99 at {share} %"));
+            let bar = format!("urgent message p99 beside 300 senders, {share} % busy / {other}");
+            let goal = if (share, other) == (10, "heap") { IDLE } else { URGENT };
+            rows.push(Row::at_most(bar, goal, "x", Held::Median, ratios));
+        }
+        let bar = format!("messages that go before an urgent one, {share} % busy");
+        rows.push(Row::at_most(bar, 1.0, "", Held::Max, each(&format!("lanes low at {share} %"))));
+    }
+    let flat = over("broadcast to 16", "broadcast to 1");
+    rows.push(Row::at_most("broadcast to 16 readers / to 1, 64 B", SEND, "x", Held::Median, flat));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The figures that the bars read: `dev/peers` knows the same list.
+    const NEEDED: &str = include_str!("../../../peers/src/messages/needed.txt");
+
+    fn run(figure: impl Fn(&str) -> Value) -> Result<Rounds, String> {
+        let round = || NEEDED.lines().map(|name| (name.to_owned(), figure(name))).collect::<Map<_, _>>();
+        let rounds: Vec<_> = (0..5).map(|_| round()).collect();
+        Rounds::of(&json!({ "facts": { "threads": "SCHED_FIFO 20" }, "rounds": rounds }).to_string())
+    }
+
+    fn met(figure: impl Fn(&str) -> Value) -> usize {
+        bars(&run(figure)).iter().filter(|row| row.met()).count()
+    }
+
+    fn good(name: &str) -> Value {
+        match name {
+            _ if name.starts_with("lanes p99") => json!(2_000.0),
+            _ if name.contains("p99") => json!(7_000.0),
+            _ if name.contains("low") => json!(1.0),
+            _ => json!(40.0),
+        }
+    }
+
+    #[test]
+    fn the_figures_fill_every_bar() {
+        let rows = bars(&run(good));
+        assert_eq!(rows.len(), 4 + 1 + 4 * 4 + 1);
+        assert_eq!(met(good), rows.len());
+        for name in NEEDED.lines() {
+            let without = |other: &str| if other == name { Value::Null } else { good(other) };
+            assert!(met(without) < rows.len(), "no bar needs `{name}`");
+        }
+    }
+
+    #[test]
+    fn a_figure_that_is_too_large_is_not_met() {
+        let with = |start: &'static str, value: f64| {
+            met(move |name| if name.starts_with(start) { json!(value) } else { good(name) })
+        };
+        let all = bars(&run(good)).len();
+        assert_eq!(with("send of 8", 53.0), all - 1);
+        assert_eq!(with("send + notify of 300", 53.0), all - 1);
+        assert_eq!(with("take of", 201.0), all - 1);
+        assert_eq!(with("lanes p99 at 90", 2_400.0), all - 3);
+        assert_eq!(with("heap p99 at 50", 5_900.0), all - 1);
+        assert_eq!((with("heap p99 at 10", 5_900.0), with("heap p99 at 10", 1_900.0)), (all, all - 1));
+        assert_eq!(with("lanes low at 120", 2.0), all - 1);
+        assert_eq!(with("broadcast to 16", 53.0), all - 1);
+        assert_eq!(with("push of 8", 0.0), all - 1);
+    }
+
+    #[test]
+    fn a_run_that_lacks_something_meets_nothing() {
+        assert!(bars(&Err("no".into())).iter().all(|row| !row.met()));
+        assert!(Rounds::of("").is_err() && Rounds::of("{}").is_err());
+        let ordinary = json!({ "facts": { "threads": "SCHED_OTHER" }, "rounds": [] });
+        assert!(Rounds::of(&ordinary.to_string()).unwrap_err().contains("SCHED_OTHER"));
+        let none = json!({ "facts": { "threads": "SCHED_FIFO 20" }, "rounds": [] });
+        assert!(bars(&Rounds::of(&none.to_string())).iter().all(|row| !row.met()));
+    }
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! How long the most urgent message waits while 300 other senders flood the receiver.
+//!
+//! The receiver handles each message for [`SERVICE_NS`] and looks for the next one: it never sleeps, so that no wake of the
+//! kernel's is in the figures. On the other processor a thread sends the messages of 300 senders, one each, all at once,
+//! again and again; a thread of higher priority there sends the urgent ones, at random instants. A queue that has no room
+//! refuses a message of the 300; it has more room than the urgent ones need.
+
+use std::collections::BinaryHeap;
+use std::hint::spin_loop;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, fence};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_queue::ArrayQueue;
+
+use super::Named;
+use super::calls::{self, Apart, Value};
+use crate::clock::now;
+use crate::figures::percentile;
+use crate::surroundings::{Signals, Surroundings};
+
+/// Senders that are not urgent.
+const OTHERS: usize = 300;
+/// Places of a lane; the other objects have as many in all.
+const PLACES: usize = 8;
+/// What a message costs the receiver.
+const SERVICE_NS: u64 = 2_000;
+/// The shares of the receiver's time that the 300 ask for.
+pub(super) const SHARES: [f64; 4] = [0.1, 0.5, 0.9, 1.2];
+/// The length of a trial, in ms.
+const TRIAL_MS: u32 = 200;
+/// Between two urgent messages, in µs: at least, and at random up to as much more.
+const GAP_US: u64 = 60;
+
+/// The number of an urgent message in its second word, and 0 of any other in the first.
+const URGENT: u64 = 1;
+
+/// The urgent sender's end, those of the others, and the receiver's.
+type Ends<C> = (<C as Carries>::Sender, Vec<<C as Carries>::Sender>, <C as Carries>::Receiver);
+
+/// What carries messages: an end for the urgent sender, and one for each other.
+trait Carries {
+    const NAME: &'static str;
+    type Sender: Send;
+    type Receiver: Send;
+
+    /// All ends.
+    fn made() -> Result<Ends<Self>, String>
+    where
+        Self: Sized;
+    /// Sends; returns whether there was room.
+    fn send(sender: &mut Self::Sender, value: &Value) -> bool;
+    /// Takes the next message.
+    fn take(receiver: &mut Self::Receiver) -> Option<Value>;
+}
+
+struct Lanes;
+
+impl Carries for Lanes {
+    const NAME: &'static str = "lanes";
+    type Sender = Apart<calls::Sender>;
+    type Receiver = Box<Apart<calls::Receiver>>;
+
+    fn made() -> Result<Ends<Self>, String> {
+        let (mut senders, receiver) = calls::lanes_of(OTHERS + 1, PLACES as u32, true)?;
+        let urgent = senders.remove(0);
+        Ok((urgent, senders, Box::new(Apart(receiver))))
+    }
+
+    fn send(sender: &mut Self::Sender, value: &Value) -> bool {
+        sender.0.send(value).is_ok()
+    }
+
+    fn take(receiver: &mut Self::Receiver) -> Option<Value> {
+        receiver.0.next().ok().flatten().map(|taken| taken.value)
+    }
+}
+
+/// A heap under a mutex: the most urgent first, of equal ones the first.
+struct Heap;
+
+/// The messages, and how many there were.
+type Ordered = Mutex<(BinaryHeap<(u64, std::cmp::Reverse<u64>, Value)>, u64)>;
+
+impl Carries for Heap {
+    const NAME: &'static str = "heap";
+    type Sender = Arc<Ordered>;
+    type Receiver = Arc<Ordered>;
+
+    fn made() -> Result<Ends<Self>, String> {
+        let heap = Arc::new(Mutex::new((BinaryHeap::with_capacity((OTHERS + 1) * PLACES), 0)));
+        Ok((heap.clone(), vec![heap.clone(); OTHERS], heap))
+    }
+
+    fn send(sender: &mut Self::Sender, value: &Value) -> bool {
+        let Ok(mut heap) = sender.lock() else { return false };
+        // The last places are the urgent sender's.
+        let room = (OTHERS + usize::from(value[0] == URGENT)) * PLACES;
+        let fits = heap.0.len() < room;
+        if fits {
+            heap.1 += 1;
+            let number = std::cmp::Reverse(heap.1);
+            heap.0.push((value[0], number, *value));
+        }
+        fits
+    }
+
+    fn take(receiver: &mut Self::Receiver) -> Option<Value> {
+        receiver.lock().ok()?.0.pop().map(|(.., value)| value)
+    }
+}
+
+/// The standard library's bounded channel.
+struct Channel;
+
+impl Carries for Channel {
+    const NAME: &'static str = "channel";
+    type Sender = SyncSender<Value>;
+    type Receiver = Receiver<Value>;
+
+    fn made() -> Result<Ends<Self>, String> {
+        let (sender, receiver) = sync_channel((OTHERS + 1) * PLACES);
+        Ok((sender.clone(), vec![sender; OTHERS], receiver))
+    }
+
+    fn send(sender: &mut Self::Sender, value: &Value) -> bool {
+        sender.try_send(*value).is_ok()
+    }
+
+    fn take(receiver: &mut Self::Receiver) -> Option<Value> {
+        receiver.try_recv().ok()
+    }
+}
+
+/// Crossbeam's bounded queue.
+struct Array;
+
+impl Carries for Array {
+    const NAME: &'static str = "crossbeam";
+    type Sender = Arc<ArrayQueue<Value>>;
+    type Receiver = Arc<ArrayQueue<Value>>;
+
+    fn made() -> Result<Ends<Self>, String> {
+        let queue = Arc::new(ArrayQueue::new((OTHERS + 1) * PLACES));
+        Ok((queue.clone(), vec![queue.clone(); OTHERS], queue))
+    }
+
+    fn send(sender: &mut Self::Sender, value: &Value) -> bool {
+        sender.push(*value).is_ok()
+    }
+
+    fn take(receiver: &mut Self::Receiver) -> Option<Value> {
+        receiver.pop()
+    }
+}
+
+/// All figures of all objects.
+pub(super) fn measured(surroundings: &Surroundings) -> Result<Vec<Named>, String> {
+    let mut figures = Vec::new();
+    for share in SHARES {
+        figures.extend(flooded::<Lanes>(surroundings, share)?);
+        figures.extend(flooded::<Heap>(surroundings, share)?);
+        figures.extend(flooded::<Channel>(surroundings, share)?);
+        figures.extend(flooded::<Array>(surroundings, share)?);
+    }
+    Ok(figures)
+}
+
+/// What the receiver saw of an urgent message.
+struct Seen {
+    number: usize,
+    started: u64,
+    /// How many other messages had started by then.
+    others: usize,
+}
+
+fn flooded<C: Carries>(surroundings: &Surroundings, share: f64) -> Result<[Named; 3], String> {
+    let (mut urgent, mut others, mut receiver) = C::made()?;
+    let service = surroundings.clock.ticks(Duration::from_nanos(SERVICE_NS));
+    let trial = surroundings.ticks(TRIAL_MS);
+    let near = |_: &Signals| {
+        // Room for more than can come, so that nothing is allocated meanwhile.
+        let (mut seen, mut starts) = (Vec::with_capacity(1 << 14), Vec::with_capacity(1 << 18));
+        let end = now() + trial;
+        loop {
+            let before = now();
+            if before > end {
+                return (seen, starts);
+            }
+            let Some(value) = C::take(&mut receiver) else { continue };
+            let started = now();
+            if value[0] == URGENT {
+                seen.push(Seen { number: value[1] as usize, started, others: starts.len() });
+            } else {
+                starts.push(started);
+            }
+            while now() - started < service {
+                spin_loop();
+            }
+        }
+    };
+    // When each urgent send began and ended.
+    let (sends, above) = (Mutex::new(Vec::with_capacity(1 << 14)), AtomicBool::new(false));
+    let far = |signals: &Signals| {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                surroundings.above();
+                above.store(true, Relaxed);
+                let (mut random, mut mine) = (0x9e37_79b9_u64, Vec::with_capacity(1 << 14));
+                while !signals.stopped() {
+                    random ^= random << 13;
+                    random ^= random >> 7;
+                    random ^= random << 17;
+                    thread::sleep(Duration::from_micros(GAP_US + random % GAP_US));
+                    let begun = now();
+                    if C::send(&mut urgent, &[URGENT, mine.len() as u64, 0, 0, 0, 0, 0, 0]) {
+                        // The send is over once its stores have left the processor.
+                        fence(SeqCst);
+                        mine.push((begun, now()));
+                    }
+                }
+                surroundings.leave();
+                if let Ok(mut sends) = sends.lock() {
+                    *sends = mine;
+                }
+            });
+            // The thread is born at this one's priority, and runs only if this one lets it.
+            while !above.load(Relaxed) {
+                thread::sleep(Duration::from_micros(20));
+            }
+            let period = (OTHERS as f64 * service as f64 / share) as u64;
+            let mut next = now();
+            while !signals.stopped() {
+                others.iter_mut().for_each(|sender| {
+                    C::send(sender, &[0; 8]);
+                });
+                next = (next + period).max(now());
+                while now() < next && !signals.stopped() {
+                    spin_loop();
+                }
+            }
+        });
+    };
+    let ((seen, starts), _) = surroundings.both(near, far)?;
+    let sends = sends.into_inner().map_err(|_| "a sender panicked")?;
+    let (mut waits, mut most) = (Vec::new(), 0);
+    for seen in &seen {
+        let Some((begun, ended)) = sends.get(seen.number) else { continue };
+        waits.push(seen.started.saturating_sub(*begun));
+        let between = starts[..seen.others].iter().rev().take_while(|started| **started > *ended);
+        most = between.count().max(most);
+    }
+    if waits.len() < 20 / surroundings.haste as usize {
+        return Err(format!("{}: {} urgent messages were taken, too few", C::NAME, waits.len()));
+    }
+    let mut of = |part: f64| surroundings.clock.ns(percentile(&mut waits, part));
+    let (name, percent) = (C::NAME, (100.0 * share).round());
+    Ok([
+        (format!("{name} p50 at {percent} %"), of(0.5)),
+        (format!("{name} p99 at {percent} %"), of(0.99)),
+        (format!("{name} low at {percent} %"), most as f64),
+    ])
+}
