@@ -39,6 +39,15 @@ pub(crate) enum Command {
         taut new arm --template pipeline      tasks that pass values on, with a bound on the age of data\n  \
         taut new arm --template sporadic      a task that reacts to what another process sends")]
     New(New),
+    /// Writes the Rust types, the ends of channels and the builder of an application from its manifest.
+    ///
+    /// The application is then `mod manifest;` and the code of its tasks. What stands above the line `@generated` of an
+    /// existing file stays.
+    #[command(after_help = "Examples:\n  \
+        taut generate                                  writes src/manifest.rs beside the manifest\n  \
+        taut generate --check                          is that file up to date?\n  \
+        taut generate --out ../panel/src/manifest.rs   for a client that is a package of its own")]
+    Generate(Generate),
     /// Proves every rule and every deadline of a manifest, or shows the line that breaks one.
     Check(Check),
     /// Decides cores, priorities, mechanisms and the memory map, and writes taut.lock.
@@ -153,6 +162,18 @@ pub(crate) struct Manifest {
     /// A file that changes cores, memory and WCETs for a machine; may be given several times.
     #[arg(long, value_name = "FILE")]
     pub(crate) overlay: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Generate {
+    #[command(flatten)]
+    pub(crate) manifest: Manifest,
+    /// The file to write, in the package that compiles it [default: src/manifest.rs beside the manifest].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write nothing; exit with 1 if the file is out of date.
+    #[arg(long)]
+    pub(crate) check: bool,
 }
 
 #[derive(Debug, Args)]

@@ -8,12 +8,14 @@ use taut_time::shown;
 
 use crate::arguments::{Check, Deny, Format, Screen};
 use crate::columns::{columns, rounded};
+use crate::generate;
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
 use crate::say::{errln, out, outln};
 
 pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failure> {
-    let text = Files::find(&arguments.manifest)?.load()?;
+    let files = Files::find(&arguments.manifest)?;
+    let text = files.load()?;
     let mut planned = text.planned()?;
     let proven = planned.as_ref().map(|planned| planned.plan.proven);
     let mut denied = false;
@@ -30,6 +32,12 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
             match &planned {
                 Some(planned) if planned.plan.proven => {
                     out!("{}", summary(&planned.plan));
+                    if let Some((path, _)) = generate::outdated(&files.folder)? {
+                        let path = path.display();
+                        errln!(
+                            "{path} is of another text of the manifest: `taut run` and `taut generate` renew it"
+                        );
+                    }
                     if denied {
                         errln!("denied: the proof rests on guesses");
                     }

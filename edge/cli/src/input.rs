@@ -68,11 +68,15 @@ impl Files {
         Ok(Self { folder, lock, manifest, overlays: overlays.to_vec() })
     }
 
+    /// The manifest, then the overlays.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        std::iter::once(&self.manifest).chain(&self.overlays)
+    }
+
     pub(crate) fn load(&self) -> Result<Text, Failure> {
-        let paths = || std::iter::once(&self.manifest).chain(&self.overlays);
         let mut sources = Vec::new();
         let mut inputs = Vec::new();
-        for path in paths() {
+        for path in self.paths() {
             let bytes = read(path)?;
             inputs.push(Input { path: self.relative(path), hash: digest(&bytes) });
             let text = String::from_utf8(bytes).map_err(|error| {
@@ -149,6 +153,15 @@ impl Text {
     /// The model; `None` if the manifest has faults, which are among the diagnostics.
     pub(crate) fn model(&self) -> Option<&Model> {
         self.loaded.model.as_ref()
+    }
+
+    /// The Rust text of the manifest, which its package finds by these names; `None` if the manifest has faults.
+    pub(crate) fn rust(&self, names: &[String]) -> Option<String> {
+        let sources = names
+            .iter()
+            .zip(&self.sources)
+            .map(|(name, source)| SourceText { name: name.clone(), ..source.clone() });
+        taut_generate::rust(&self.loaded, &sources.collect::<Vec<_>>())
     }
 
     /// Plans the model.

@@ -14,6 +14,7 @@ mod columns;
 mod doctor;
 mod explain;
 mod export;
+mod generate;
 mod import;
 mod input;
 mod new;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
     let screen = arguments.screen();
     let outcome = match arguments.command {
         Command::New(arguments) => new::new(&arguments),
+        Command::Generate(arguments) => generate::generate(&arguments, &screen),
         Command::Check(arguments) => check::check(&arguments, &screen),
         Command::Plan(arguments) => plan::plan(&arguments, &screen),
         Command::Run(arguments) => run::run(&arguments, &screen),

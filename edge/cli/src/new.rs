@@ -8,9 +8,10 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::arguments::{New, Template};
+use crate::generate;
 use crate::input::unreachable;
 use crate::outcome::{Failure, Outcome};
-use crate::package::{KEYWORDS, LIBRARY, dependency};
+use crate::package::{LIBRARY, dependency};
 use crate::say::outln;
 
 const RUST_VERSION: &str = env!("CARGO_PKG_RUST_VERSION");
@@ -27,7 +28,7 @@ pub(crate) fn new(arguments: &New) -> Result<Outcome, Failure> {
     }
     // Without the list of CPUs, the manifest names CPU 0, which every machine has.
     let cpus = taut_sys::thread::affinity().unwrap_or_default();
-    let files = files(name, arguments.template, &cpus);
+    let files = files(name, arguments.template, &cpus)?;
     for (relative, text) in &files {
         made.file(path, relative, text)?;
     }
@@ -65,7 +66,10 @@ fn name(path: &Path, template: Template) -> Result<&str, Failure> {
     }
     let is_program = |(path, _): &(&str, &str)| path.ends_with(&format!("/{name}.rs"));
     let reasons = [
-        (KEYWORDS.contains(&name), "it is a keyword of Rust, and the application is a package of Cargo"),
+        (
+            taut_generate::KEYWORDS.contains(&name),
+            "it is a keyword of Rust, and the application is a package of Cargo",
+        ),
         (RESERVED.contains(&name), "Rust or Cargo has something of that name"),
         (name == "taut" || name.starts_with("taut-"), "the crates of taut have such names"),
         (template.programs().iter().any(is_program), "this template has another program of that name"),
@@ -170,17 +174,20 @@ impl Template {
 }
 
 /// The files of an application, each with its path and its text.
-fn files(name: &str, template: Template, cpus: &[u16]) -> Vec<(&'static str, String)> {
+fn files(name: &str, template: Template, cpus: &[u16]) -> Result<Vec<(&'static str, String)>, Failure> {
     let manifest = template.manifest().replace("{name}", name).replace("{cpus}", &platform(cpus));
+    let generated = generate::fresh(&manifest)
+        .ok_or_else(|| Failure::Internal(format!("the manifest of the template has faults:\n{manifest}")))?;
     let mut files = vec![
         (".gitignore", "/target\n".to_owned()),
         ("Cargo.toml", cargo_toml(name, &dependency(Path::new(LIBRARY)))),
         ("README.md", readme(name, template)),
         ("taut.toml", manifest),
         ("src/main.rs", without_head(template.main())),
+        ("src/manifest.rs", generated),
     ];
     files.extend(template.programs().iter().map(|(path, text)| (*path, without_head(text))));
-    files
+    Ok(files)
 }
 
 /// A source without the lines about the licence of the template: what is made from it belongs to who made it.

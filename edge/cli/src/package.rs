@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the packages have in common that this command writes: where Cargo finds the crate `taut`, and the names that Rust
-//! keeps for itself.
+//! What the packages have in common that this command writes: where Cargo finds the crate `taut`.
 
 use std::path::Path;
 
 /// The crate that an application imports, in the checkout from which this command was built.
 pub(crate) const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../taut");
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
-
-/// The keywords of Rust, in use and reserved, in any edition.
-pub(crate) const KEYWORDS: &[&str] = &[
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
-    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
-    "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static",
-    "struct", "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual",
-    "where", "while", "yield",
-];
 
 /// Where Cargo finds the crate `taut`, as a key of TOML: in the checkout at `library`, if that is still there and is not one
 /// of Cargo's own, else in the repository.

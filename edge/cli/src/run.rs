@@ -14,6 +14,7 @@ use taut_time::Duration;
 use crate::arguments::{Execution, Format, Run, Screen};
 use crate::build;
 use crate::check::size;
+use crate::generate;
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
 use crate::plan::write;
@@ -53,10 +54,15 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
         out!("{}", dry_run(&plan, &out));
         return Ok(Outcome::Yes);
     }
-    // This comes before anything is written, so that a folder without a program stays as it was.
+    // This comes before anything is written, so that a folder without a program stays as it was; what is generated is a part of
+    // the program.
     let program = if arguments.synthetic {
         synthetic::program(model, &synthetic::folder(&files.folder))?
     } else {
+        if let Some((path, text)) = generate::outdated(&files.folder)? {
+            write(&path, &text)?;
+            errln!("generated: wrote {}", path.display());
+        }
         build::program(&files.folder, model.app().exec.as_deref())?
     };
     let lock = plan.to_lock().map_err(|error| Failure::Internal(error.to_string()))?;

@@ -66,7 +66,8 @@ fn a_template_is_proven() {
     for template in TEMPLATES {
         let answer = taut(folder.path(), ["new", template, "--template", template]).yes();
         let application = folder.path().join(template);
-        let mut files = vec![".gitignore", "Cargo.toml", "README.md", "src/main.rs", "taut.toml"];
+        let mut files =
+            vec![".gitignore", "Cargo.toml", "README.md", "src/main.rs", "src/manifest.rs", "taut.toml"];
         if template == "sporadic" {
             files.insert(3, "src/bin/buttons.rs");
         }
@@ -144,7 +145,7 @@ fn it_says_what_to_do_next() {
     let answer = taut(folder.path(), ["new", "my work/arm"]).yes();
     assert_eq!(
         answer.out,
-        "wrote my work/arm: .gitignore, Cargo.toml, README.md, taut.toml, src/main.rs\nnext:\n  \
+        "wrote my work/arm: .gitignore, Cargo.toml, README.md, taut.toml, src/main.rs, src/manifest.rs\nnext:\n  \
          cd 'my work/arm'\n  \
          taut check      # is every deadline kept?\n  \
          taut run        # builds it, runs it for 10 s, and reports\n"

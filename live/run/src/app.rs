@@ -108,6 +108,28 @@ impl<'p> App<'p> {
         self.control
     }
 
+    /// The persistent scope of a task, which [`Create::scope`] gives as well; of size 0 if the manifest gives it none.
+    ///
+    /// # Errors
+    /// If the manifest has no such task.
+    pub fn task_scope(&self, name: &str) -> Result<&'p Scope<'p>, Error> {
+        let at = self.plan.task(name).ok_or_else(|| no_such("task", name))?;
+        Ok(&self.task_scopes[at])
+    }
+
+    /// The persistent scope of a service, which [`Service::scope`] gives as well.
+    ///
+    /// # Errors
+    /// If the manifest has no such service.
+    pub fn service_scope(&self, name: &str) -> Result<&'p Scope<'p>, Error> {
+        Ok(&self.service_scopes[self.service_position(name)?])
+    }
+
+    fn service_position(&self, name: &str) -> Result<usize, Error> {
+        let position = self.plan.services.iter().position(|service| service.name == name);
+        position.ok_or_else(|| no_such("service", name))
+    }
+
     /// Makes a resource of the manifest, with the value that it guards. A task that uses the resource takes it from
     /// [`Create::resource`], and locks it by [`crate::Job::lock`].
     ///
@@ -149,8 +171,7 @@ impl<'p> App<'p> {
         name: &str,
         create: impl FnOnce(&mut Service<'_, 'p>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let position = self.plan.services.iter().position(|service| service.name == name);
-        let position = position.ok_or_else(|| no_such("service", name))?;
+        let position = self.service_position(name)?;
         create(&mut Service { app: self, position })
     }
 

@@ -25,6 +25,7 @@ mod guard;
 mod guardian;
 mod heapless;
 mod job;
+mod job_error;
 mod lifecycle;
 mod locked;
 mod names;
@@ -54,6 +55,7 @@ pub use endpoint::{PublishError, QueueReader, QueueWriter, SendError, StateReade
 pub use error::{EXIT_UNWRITTEN, Error};
 pub use guard::{CountingAllocator, heap_uses};
 pub use job::{Caller, Failure, Job};
+pub use job_error::JobError;
 pub use panics::report_panics;
 pub use payload::Payload;
 pub use supervisor::{AppEnd, Config, RECORDING, RunObserver, run};

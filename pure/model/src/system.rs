@@ -180,6 +180,10 @@ impl Model {
     pub fn task_ids(&self) -> impl Iterator<Item = TaskId> + '_ {
         (0u16..).take(self.tasks.len()).map(TaskId)
     }
+    /// The ids of all clients.
+    pub fn client_ids(&self) -> impl Iterator<Item = ClientId> + '_ {
+        (0u16..).take(self.clients.len()).map(ClientId)
+    }
     /// The ids of all channels.
     pub fn channel_ids(&self) -> impl Iterator<Item = ChannelId> + '_ {
         (0u16..).take(self.channels.len()).map(ChannelId)

@@ -8,13 +8,12 @@
 
 use std::fmt::Write as _;
 
+use taut_generate::Payloads;
 use taut_model::{
-    Arrival, BestEffort, Channel, ChannelId, ChannelKind, Class, Model, PartyId, Payload, PayloadField,
-    RealTime, Reception, Segment, TaskId,
+    Arrival, BestEffort, Channel, ChannelId, ChannelKind, Class, Model, PartyId, RealTime, Reception,
+    Segment, TaskId,
 };
 use taut_time::Duration;
-
-use crate::package::KEYWORDS;
 
 /// What tasks and clients do: `src/load.rs` of every program.
 pub(crate) const LOAD: &str = include_str!("load.rs");
@@ -57,62 +56,15 @@ pub(crate) fn main_rs(model: &Model) -> String {
          }}\n",
         model.app().name
     );
-    for at in 0..model.payloads().len() {
-        text.push_str(&payload(model, at));
-    }
+    let _ = write!(text, "\nmod payload {{\n{}}}\n", Payloads::of(model).text());
     text.push_str(&set_up(model));
     text.push_str(&clients(model));
     text
 }
 
-/// The type of a payload: no other has its name, whichever characters the manifest's name has.
+/// The type of a payload.
 fn type_name(model: &Model, at: usize) -> String {
-    let name = model.payloads()[at].name.replace('-', "_");
-    format!("P{at}_{name}")
-}
-
-/// The words of which not even the raw form is a name.
-const NEVER_NAMES: &[&str] = &["crate", "self", "super"];
-
-fn payload(model: &Model, at: usize) -> String {
-    let payload = &model.payloads()[at];
-    let name = type_name(model, at);
-    let has = |word: &&str| payload.fields.iter().any(|field| field.name == *word);
-    match payload.fields.as_slice() {
-        [array] if array.name.is_empty() => format!("\ntype {name} = {};\n", type_of(array)),
-        _ if NEVER_NAMES.iter().any(has) => by_hand(payload, &name),
-        fields => {
-            let fields = fields.iter().map(|field| {
-                let raw = if KEYWORDS.contains(&field.name.as_str()) { "r#" } else { "" };
-                format!("        {raw}{}: {},\n", field.name, type_of(field))
-            });
-            format!("\ntaut::payload! {{\n    struct {name} {{\n{}    }}\n}}\n", fields.collect::<String>())
-        }
-    }
-}
-
-/// A payload with the words of its layout: a field has a name that no field in Rust can have.
-fn by_hand(payload: &Payload, name: &str) -> String {
-    let (mut fields, mut words) = (String::new(), String::new());
-    for field in &payload.fields {
-        let of = type_of(field);
-        let _ = writeln!(fields, "    field_{}: {of},", field.name);
-        let _ = writeln!(words, "        (\"{}\", <{of} as taut::Layout>::WORDS),", field.name);
-    }
-    let derived = ["FromBytes", "IntoBytes", "Immutable", "KnownLayout"];
-    let derived = derived.map(|of| format!("taut::zerocopy::{of}")).join(", ");
-    format!(
-        "\n#[derive(Clone, Copy, Debug, {derived})]\n#[zerocopy(crate = \"taut::zerocopy\")]\n#[repr(C)]\n\
-         struct {name} {{\n{fields}}}\n\n\
-         impl taut::Layout for {name} {{\n    const WORDS: taut::Words = taut::Words::Fields(&[\n{words}    ]);\n}}\n"
-    )
-}
-
-fn type_of(field: &PayloadField) -> String {
-    match field.len {
-        1 => field.scalar.name().to_owned(),
-        len => format!("[{}; {len}]", field.scalar.name()),
-    }
+    format!("payload::{}", Payloads::of(model).name(at))
 }
 
 /// The function that gives the application its code.

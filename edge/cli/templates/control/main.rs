@@ -4,19 +4,11 @@
 //! A control loop: every 10 ms a real-time task sets the power of a heater. A logger prints a line
 //! a second.
 
-use taut::{App, Component, Context, Duration, Error, Failure, Job, QueueWriter, Task};
+mod manifest;
 
-taut::payload! {
-    /// What one job of the control measured and set, as in taut.toml.
-    struct Sample {
-        /// Number of the job, from 0.
-        job: u64,
-        /// Temperature (°C).
-        temperature: f64,
-        /// Power of the heater, 0 to 1.
-        power: f64,
-    }
-}
+use manifest::payload::Sample;
+use manifest::{Ready, Setup, Tasks, task};
+use taut::{Context, Duration, Error, Job, SendError};
 
 /// The power that brings the temperature to 60 °C.
 fn power(temperature: f64) -> f64 {
@@ -28,16 +20,19 @@ fn heated(temperature: f64, power: f64) -> f64 {
     temperature + 0.01 * (8.0 * power - 0.1 * (temperature - 20.0))
 }
 
-struct Control<'p> {
-    log: QueueWriter<'p, Sample>,
+struct Control {
     temperature: f64,
 }
 
-impl Component for Control<'_> {}
+impl task::Control for Control {
+    type Error = SendError<Sample>;
 
-impl Task for Control<'_> {
     /// One job. It must not wait or allocate memory. The report counts jobs that fail.
-    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+    fn release(
+        &mut self,
+        io: &mut task::control::Io<'_>,
+        job: &mut Job<'_>,
+    ) -> Result<(), Self::Error> {
         let (temperature, power) = (self.temperature, power(self.temperature));
         self.temperature = heated(temperature, power);
         let sample = Sample {
@@ -45,37 +40,31 @@ impl Task for Control<'_> {
             temperature,
             power,
         };
-        self.log.send(job, sample).map_err(|_| Failure::Code(1))
+        io.log.send(job, sample)
+    }
+}
+
+fn logger(io: &mut task::logger::Io<'_>, context: &mut Context<'_>) {
+    while !context.stopping() {
+        if let Some(sample) = io.log.receive_within(context, Duration::from_ms(1_000))
+            && sample.job % 100 == 0
+        {
+            let (heat, lost) = (100.0 * sample.power, io.log.lost());
+            taut::outln!(
+                "{:.1} °C, power {heat:.0} %, {lost} lost",
+                sample.temperature
+            );
+        }
     }
 }
 
 /// Gives each task of taut.toml its code.
-fn setup(app: &mut App<'_>) -> Result<(), Error> {
-    app.task("control", |create| {
-        Ok(Control {
-            log: create.queue_writer("log")?,
-            temperature: 20.0,
-        })
-    })?;
-    app.best_effort("logger", |create| {
-        let mut log = create.queue_reader::<Sample>("log")?;
-        Ok(move |context: &mut Context<'_>| {
-            while !context.stopping() {
-                if let Some(sample) = log.receive_within(context, Duration::from_ms(1_000))
-                    && sample.job % 100 == 0
-                {
-                    let (heat, lost) = (100.0 * sample.power, log.lost());
-                    taut::outln!(
-                        "{:.1} °C, power {heat:.0} %, {lost} lost",
-                        sample.temperature
-                    );
-                }
-            }
-        })
-    })
+fn setup(setup: Setup<'_, '_>) -> Result<Ready, Error> {
+    let control = Control { temperature: 20.0 };
+    setup.application(Tasks { control, logger })
 }
 
-taut::main!(setup);
+taut::main!(manifest::app(setup));
 
 #[cfg(test)]
 mod tests {

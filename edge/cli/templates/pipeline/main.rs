@@ -4,7 +4,11 @@
 //! A pipeline: a task samples every 10 ms, and each sample releases a job of a filter. A logger
 //! prints a line a second.
 
-use taut::{App, Component, Context, Duration, Error, Failure, Job, QueueWriter, Receiver, Task};
+mod manifest;
+
+use manifest::payload::Value;
+use manifest::{Ready, Setup, Tasks, task};
+use taut::{Context, Duration, Error, Job, SendError};
 
 /// 0 and 1 in turn. It stands in for a sensor: put yours in its place.
 fn sensor(number: u64) -> f64 {
@@ -16,67 +20,63 @@ fn smooth(average: f64, value: f64) -> f64 {
     average + 0.05 * (value - average)
 }
 
-struct Sample<'p> {
-    samples: QueueWriter<'p, f64>,
-}
+struct Sample;
 
-impl Component for Sample<'_> {}
+impl task::Sample for Sample {
+    type Error = SendError<Value>;
 
-impl Task for Sample<'_> {
     /// One job. It must not wait or allocate memory. The report counts jobs that fail.
-    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+    fn release(
+        &mut self,
+        io: &mut task::sample::Io<'_>,
+        job: &mut Job<'_>,
+    ) -> Result<(), Self::Error> {
         let value = sensor(job.number());
-        self.samples.send(job, value).map_err(|_| Failure::Code(1))
+        io.samples.send(job, value)
     }
 }
 
-struct Filter<'p> {
-    log: QueueWriter<'p, f64>,
+struct Filter {
     average: f64,
 }
 
-impl Component for Filter<'_> {}
+impl task::Filter for Filter {
+    type Error = SendError<Value>;
 
-impl Receiver<f64> for Filter<'_> {
     /// One job, with the value that released it.
-    fn receive(&mut self, job: &mut Job<'_>, value: f64) -> Result<(), Failure> {
+    fn receive(
+        &mut self,
+        io: &mut task::filter::Io<'_>,
+        job: &mut Job<'_>,
+        value: Value,
+    ) -> Result<(), Self::Error> {
         self.average = smooth(self.average, value);
-        self.log
-            .send(job, self.average)
-            .map_err(|_| Failure::Code(1))
+        io.log.send(job, self.average)
+    }
+}
+
+fn logger(io: &mut task::logger::Io<'_>, context: &mut Context<'_>) {
+    let mut received = 0;
+    while !context.stopping() {
+        if let Some(average) = io.log.receive_within(context, Duration::from_ms(1_000)) {
+            if received % 100 == 0 {
+                taut::outln!("average {average:.3}, {} lost", io.log.lost());
+            }
+            received += 1;
+        }
     }
 }
 
 /// Gives each task of taut.toml its code.
-fn setup(app: &mut App<'_>) -> Result<(), Error> {
-    app.task("sample", |create| {
-        Ok(Sample {
-            samples: create.queue_writer("samples")?,
-        })
-    })?;
-    app.receiver("filter", |create| {
-        Ok(Filter {
-            log: create.queue_writer("log")?,
-            average: 0.0,
-        })
-    })?;
-    app.best_effort("logger", |create| {
-        let mut log = create.queue_reader::<f64>("log")?;
-        Ok(move |context: &mut Context<'_>| {
-            let mut received = 0;
-            while !context.stopping() {
-                if let Some(average) = log.receive_within(context, Duration::from_ms(1_000)) {
-                    if received % 100 == 0 {
-                        taut::outln!("average {average:.3}, {} lost", log.lost());
-                    }
-                    received += 1;
-                }
-            }
-        })
+fn setup(setup: Setup<'_, '_>) -> Result<Ready, Error> {
+    setup.application(Tasks {
+        sample: Sample,
+        filter: Filter { average: 0.0 },
+        logger,
     })
 }
 
-taut::main!(setup);
+taut::main!(manifest::app(setup));
 
 #[cfg(test)]
 mod tests {

@@ -4,19 +4,21 @@
 //! A client of the application: a process of its own, which may stop or die at any time. It sends
 //! an order a second.
 
+#[path = "../manifest.rs"]
+mod manifest;
+
 use std::process::ExitCode;
 
-use taut::{AttachError, Client, Liveness};
+use manifest::client;
+use taut::{AttachError, Liveness};
 
 fn send() -> Result<(), AttachError> {
-    // The application has the name of this package.
-    let client = Client::attach(env!("CARGO_PKG_NAME"), "buttons")?;
-    let mut orders = client.writer::<i32>("orders")?;
+    let (client, mut io) = client::buttons::attach(manifest::NAME)?;
     for order in [1, 1, 1, -1, -1, -1].into_iter().cycle() {
         if client.liveness() != Liveness::Running {
             break;
         }
-        match orders.publish(order) {
+        match io.orders.publish(order) {
             Ok(()) => taut::outln!("sent {order}"),
             Err(order) => taut::outln!("the queue is full: {order} was not sent"),
         }

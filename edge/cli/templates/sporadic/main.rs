@@ -3,49 +3,51 @@
 
 //! A real-time task reacts to the orders of another process, and a logger prints what it did.
 
-use taut::{App, Component, Context, Duration, Error, Failure, Job, QueueWriter, Receiver};
+mod manifest;
+
+use manifest::payload::Number;
+use manifest::{Ready, Setup, Tasks, task};
+use taut::{Context, Duration, Error, Job, SendError};
 
 /// The level, 0 to 10, after an order. The other process may send any number.
 fn level(level: i32, order: i32) -> i32 {
     level.saturating_add(order).clamp(0, 10)
 }
 
-struct React<'p> {
-    log: QueueWriter<'p, i32>,
+struct React {
     level: i32,
 }
 
-impl Component for React<'_> {}
+impl task::React for React {
+    type Error = SendError<Number>;
 
-impl Receiver<i32> for React<'_> {
     /// One job, with the order that released it. It must not wait or allocate memory.
-    fn receive(&mut self, job: &mut Job<'_>, order: i32) -> Result<(), Failure> {
+    fn receive(
+        &mut self,
+        io: &mut task::react::Io<'_>,
+        job: &mut Job<'_>,
+        order: Number,
+    ) -> Result<(), Self::Error> {
         self.level = level(self.level, order);
-        self.log.send(job, self.level).map_err(|_| Failure::Code(1))
+        io.log.send(job, self.level)
+    }
+}
+
+fn logger(io: &mut task::logger::Io<'_>, context: &mut Context<'_>) {
+    while !context.stopping() {
+        if let Some(level) = io.log.receive_within(context, Duration::from_ms(1_000)) {
+            taut::outln!("level {level}, {} lost", io.log.lost());
+        }
     }
 }
 
 /// Gives each task of taut.toml its code.
-fn setup(app: &mut App<'_>) -> Result<(), Error> {
-    app.receiver("react", |create| {
-        Ok(React {
-            log: create.queue_writer("log")?,
-            level: 0,
-        })
-    })?;
-    app.best_effort("logger", |create| {
-        let mut log = create.queue_reader::<i32>("log")?;
-        Ok(move |context: &mut Context<'_>| {
-            while !context.stopping() {
-                if let Some(level) = log.receive_within(context, Duration::from_ms(1_000)) {
-                    taut::outln!("level {level}, {} lost", log.lost());
-                }
-            }
-        })
-    })
+fn setup(setup: Setup<'_, '_>) -> Result<Ready, Error> {
+    let react = React { level: 0 };
+    setup.application(Tasks { react, logger })
 }
 
-taut::main!(setup);
+taut::main!(manifest::app(setup));
 
 #[cfg(test)]
 mod tests {

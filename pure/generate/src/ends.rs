@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The ends of channels of one party, each a type of its own: it dereferences to the end of the layer below, and has the
+//! other operations only to refuse them, with the lines of the manifest.
+
+use std::fmt::Write as _;
+
+use taut_model::{ChannelId, ChannelKind, Model, PartyId};
+
+use crate::lines::{Lines, literal};
+use crate::names::{Names, type_name, value_name};
+use crate::payloads::Payloads;
+
+/// What a party does with a channel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Send,
+    Receive,
+    Publish,
+    Read,
+}
+
+/// What the text of all parties is made from.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'s> {
+    pub(crate) model: &'s Model,
+    pub(crate) payloads: &'s Payloads<'s>,
+    pub(crate) lines: &'s Lines<'s>,
+}
+
+/// The ends of a party.
+pub(crate) struct Ends<'s> {
+    source: Source<'s>,
+    party: PartyId,
+    ends: Vec<End>,
+    /// The names of fields that are taken.
+    pub(crate) fields: Names,
+}
+
+struct End {
+    channel: ChannelId,
+    operation: Operation,
+    field: String,
+    of_type: String,
+    /// The trait that nothing implements.
+    only: String,
+}
+
+impl<'s> Ends<'s> {
+    /// The ends of a party but for its trigger, whose values the runtime takes. `reserved` are names of types that its
+    /// module has already.
+    pub(crate) fn of(
+        source: Source<'s>,
+        party: PartyId,
+        trigger: Option<ChannelId>,
+        reserved: &[&str],
+    ) -> Self {
+        let model = source.model;
+        let (mut fields, mut types) = (Names::with(&[]), Names::with(reserved));
+        let mut ends = Vec::new();
+        for id in model.channel_ids() {
+            let channel = model.channel(id);
+            let is_queue = channel.kind == ChannelKind::Queue;
+            let reads = channel.readers.contains(&party) && trigger != Some(id);
+            let writes = channel.writer == party;
+            let reading = if is_queue { Operation::Receive } else { Operation::Read };
+            let writing = if is_queue { Operation::Send } else { Operation::Publish };
+            for operation in
+                [(reads, reading), (writes, writing)].into_iter().filter_map(|(is, of)| is.then_some(of))
+            {
+                let (field, of_type) =
+                    (fields.add(value_name(&channel.name)), types.add(type_name(&channel.name)));
+                let only = types.add(format!("Only{of_type}"));
+                ends.push(End { channel: id, operation, field, of_type, only });
+            }
+        }
+        Self { source, party, ends, fields }
+    }
+
+    fn is_client(&self) -> bool {
+        matches!(self.party, PartyId::Client(_))
+    }
+
+    fn name(&self, end: &End) -> &'s str {
+        &self.source.model.channel(end.channel).name
+    }
+
+    /// The path of a channel's payload, from a module of a party.
+    pub(crate) fn payload(source: Source<'_>, channel: ChannelId) -> String {
+        format!("super::super::payload::{}", source.payloads.name(source.model.channel(channel).payload))
+    }
+
+    /// The fields of the party's `Io`; `of` is `<'p>` for a task.
+    pub(crate) fn struct_fields(&self) -> String {
+        let of = if self.is_client() { "" } else { "<'p>" };
+        let field = |end: &End| {
+            let doc = format!("            /// {}.\n", self.sentence(end, "This end"));
+            format!("{doc}            pub {}: {}{of},\n", end.field, end.of_type)
+        };
+        let fields: String = self.ends.iter().map(field).collect();
+        match self.has_spare_lifetime() {
+            true => fields + "            _life: ::core::marker::PhantomData<&'p ()>,\n",
+            false => fields,
+        }
+    }
+
+    /// Whether `Io` has a lifetime that no end uses.
+    fn has_spare_lifetime(&self) -> bool {
+        !self.is_client() && self.ends.is_empty()
+    }
+
+    /// The expressions that make the fields, from a `Create` or a `Client`.
+    pub(crate) fn made(&self, from: &str) -> String {
+        let made = |end: &End| {
+            let (field, of_type, function) = (&end.field, &end.of_type, self.layer(end).1);
+            format!("{field}: {of_type}({from}.{function}(\"{}\")?), ", self.name(end))
+        };
+        let made: String = self.ends.iter().map(made).collect();
+        if self.has_spare_lifetime() { made + "_life: ::core::marker::PhantomData, " } else { made }
+    }
+
+    /// The end of the layer below, and the function that makes it.
+    fn layer(&self, end: &End) -> (&'static str, &'static str) {
+        match (self.is_client(), end.operation) {
+            (false, Operation::Send) => ("QueueWriter", "queue_writer"),
+            (false, Operation::Receive) => ("QueueReader", "queue_reader"),
+            (false, Operation::Publish) => ("StateWriter", "state_writer"),
+            (false, Operation::Read) => ("StateReader", "state_reader"),
+            (true, Operation::Send | Operation::Publish) => ("ClientWriter", "writer"),
+            (true, Operation::Receive) => ("ClientReceiver", "receiver"),
+            (true, Operation::Read) => ("ClientReader", "reader"),
+        }
+    }
+
+    /// What `who` does with a channel.
+    fn sentence(&self, end: &End, who: &str) -> String {
+        let name = self.name(end);
+        match end.operation {
+            Operation::Send => format!("{who} only sends to queue `{name}`"),
+            Operation::Receive => format!("{who} only receives from queue `{name}`"),
+            Operation::Publish => format!("{who} only publishes to state `{name}`"),
+            Operation::Read => format!("{who} only reads state `{name}`"),
+        }
+    }
+
+    /// The types of the ends.
+    pub(crate) fn types(&self) -> String {
+        self.ends.iter().map(|end| self.end_type(end)).collect()
+    }
+
+    fn end_type(&self, end: &End) -> String {
+        let (of_type, only, name) = (&end.of_type, &end.only, self.name(end));
+        let payload = Self::payload(self.source, end.channel);
+        let (own, any, argument) = match self.is_client() {
+            true => ("", "", String::new()),
+            false => ("<'p>", "<'_>", "'p, ".to_owned()),
+        };
+        let target = format!("::taut::{}<{argument}{payload}>", self.layer(end).0);
+        let noun = if self.is_client() { "client" } else { "task" };
+        let who = format!("{noun} `{}`", self.source.model.party_name(self.party));
+        let keys = ["", ".from", ".to"].map(|key| format!("channels.{name}{key}"));
+        let mut text = format!(
+            "        /// An end of channel `{name}`.\n        \
+             pub struct {of_type}{own}({target});\n        \
+             impl{own} ::core::ops::Deref for {of_type}{own} {{\n            \
+                 type Target = {target};\n            \
+                 fn deref(&self) -> &Self::Target {{ &self.0 }}\n        \
+             }}\n        \
+             impl ::core::ops::DerefMut for {of_type}{any} {{\n            \
+                 fn deref_mut(&mut self) -> &mut Self::Target {{ &mut self.0 }}\n        \
+             }}\n        \
+             #[doc(hidden)]\n        \
+             #[diagnostic::on_unimplemented(\n            \
+                 message = {},\n            \
+                 label = \"the manifest does not allow this\",\n{}        )]\n        \
+             pub trait {only} {{ fn never<V>() -> V; }}\n        \
+             #[doc(hidden)]\n        \
+             impl {of_type}{any} {{\n",
+            literal(&self.sentence(end, &who)),
+            self.source.lines.notes(&keys, "            "),
+        );
+        for (function, arguments, result) in self.others(end, &payload) {
+            let _ = match self.is_client() {
+                true => writeln!(
+                    text,
+                    "            pub fn {function}(&mut self{arguments}) -> {result}\n            \
+                     where for<'a> &'a (): {only} {{ <&() as {only}>::never() }}"
+                ),
+                false => writeln!(
+                    text,
+                    "            pub fn {function}<T: {only}>(&mut self, _: &mut T{arguments}) -> {result} \
+                     {{ T::never() }}"
+                ),
+            };
+        }
+        text.push_str("        }\n");
+        text
+    }
+
+    /// The operations that this end does not have: each name, its arguments beside the caller, and its result.
+    fn others(&self, end: &End, payload: &str) -> Vec<(&'static str, String, String)> {
+        let value = format!(", _: {payload}");
+        let result = |error: &str| format!("::core::result::Result<(), {error}>");
+        let option = |of: &str| format!("::core::option::Option<{of}>");
+        let numbered = format!("(u64, {payload})");
+        let writes = matches!(end.operation, Operation::Send | Operation::Publish);
+        let all = if self.is_client() {
+            let latest = format!("::core::result::Result<{}, ::taut::Overtaken>", option(&numbered));
+            vec![
+                (writes, "publish", value, result(payload)),
+                (end.operation == Operation::Receive, "receive", String::new(), option(&numbered)),
+                (end.operation == Operation::Read, "latest", String::new(), latest),
+            ]
+        } else {
+            let error = |kind: &str| result(&format!("::taut::{kind}<{payload}>"));
+            vec![
+                (end.operation == Operation::Send, "send", value.clone(), error("SendError")),
+                (end.operation == Operation::Publish, "publish", value, error("PublishError")),
+                (end.operation == Operation::Receive, "receive", String::new(), option(payload)),
+                (end.operation == Operation::Read, "latest", String::new(), option(payload)),
+            ]
+        };
+        all.into_iter()
+            .filter(|(own, ..)| !own)
+            .map(|(_, name, arguments, result)| (name, arguments, result))
+            .collect()
+    }
+}
