@@ -30,8 +30,13 @@ pub(crate) fn generate(arguments: &Generate, screen: &Screen) -> Result<Outcome,
         return Ok(Outcome::Usage);
     };
     let there = is_there(&path)?;
-    let whole = joined(there.as_deref(), &names, &wanted);
     let shown = path.display();
+    if there.as_ref().is_some_and(|there| self::names(there).is_none()) {
+        return Err(Failure::Usage(format!(
+            "{shown} was not made by `taut generate`: remove it, or name another file with `--out`"
+        )));
+    }
+    let whole = joined(there.as_deref(), &names, &wanted);
     if there.as_ref() == Some(&whole) {
         outln!("{shown} is up to date");
         return Ok(Outcome::Yes);

@@ -35,9 +35,10 @@ mod start;
 pub use client::{AttachError, Client, ClientReader, ClientReceiver, ClientWriter, Liveness, Remedy};
 pub use start::start;
 pub use taut_run::{
-    App, Caller, Component, Context, Control, CountingAllocator, Create, Error, Failure, Job, JobError, Layout,
-    LockError, Overtaken, Payload, PublishError, QueueReader, QueueWriter, Receiver, Resource, SendError,
-    Service, State, StateReader, StateWriter, Task, Unknown, Words, errors, layout, payload_with, zerocopy,
+    App, Caller, Component, Context, Control, CountingAllocator, Create, Error, Failure, Job, JobError,
+    Layout, LockError, Overtaken, Payload, PublishError, QueueReader, QueueWriter, Receiver, Resource,
+    SendError, Service, State, StateReader, StateWriter, Task, Unknown, Words, errors, layout, payload_with,
+    zerocopy,
 };
 pub use taut_scope::{Exceeded, Scope};
 pub use taut_time::{Duration, Instant};

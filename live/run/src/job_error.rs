@@ -11,6 +11,10 @@ use taut_scope::Exceeded;
 use crate::{Failure, Payload, PublishError, SendError};
 
 /// What a job of a generated task may fail with. [`crate::errors!`] makes an enum of an application's own errors.
+#[diagnostic::on_unimplemented(
+    message = "a job cannot fail with `{Self}`",
+    note = "`taut::errors!` makes an enum of an application's own errors"
+)]
 pub trait JobError: Into<Failure> {
     /// The names of the codes from 1 on, in the order of [`Failure::Code`]: reports show them in place of the numbers.
     const NAMES: &'static [&'static str] = &[];

@@ -61,8 +61,8 @@ pub fn rust(loaded: &LoadedManifest, sources: &[SourceText]) -> Option<String> {
     let mut text = is_current(sources);
     let _ = write!(
         text,
-        "\n/// The application's name, by which its clients find it.\n#[allow(unused)]\npub const NAME: &str = \"{}\";\n\
-         \n#[allow(unused)]\npub use setup::{{{}}};\n",
+        "\n/// The application's name, by which its clients find it.\n#[allow(unused, unreachable_pub)]\npub const NAME: &str = \"{}\";\n\
+         \n#[allow(unused, unreachable_pub)]\npub use setup::{{{}}};\n",
         model.app().name,
         exported.join(", ")
     );
