@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use taut_boot::Maps;
 use taut_boot::thread::ThreadPlacement;
+use taut_event::file::ERRORS_OF;
 use taut_lock::EventCount;
 use taut_lock::Listener;
 use taut_plan::{Arrival, ClassPlan, ValidPlan};
@@ -45,6 +46,8 @@ pub struct App<'p> {
     pub(crate) rest: Option<Hook<'p>>,
     /// The ends of channels that parties have taken, by channel and party.
     pub(crate) taken: HashSet<(usize, String)>,
+    /// The names of errors, by task.
+    error_names: Vec<(String, &'static [&'static str])>,
 }
 
 /// A task with its code.
@@ -100,12 +103,30 @@ impl<'p> App<'p> {
             flows,
             rest: None,
             taken,
+            error_names: Vec::new(),
         })
     }
 
     /// Steers the application while it runs; may be passed to any thread.
     pub fn control(&self) -> &'p Control {
         self.control
+    }
+
+    /// Gives the names of the errors that jobs of a task fail with, by code from 1 on ([`crate::JobError::NAMES`]). Reports show
+    /// them.
+    ///
+    /// # Errors
+    /// If the manifest has no such task.
+    pub fn error_names(&mut self, task: &str, names: &'static [&'static str]) -> Result<(), Error> {
+        self.plan.task(task).ok_or_else(|| no_such("task", task))?;
+        self.error_names.push((task.to_owned(), names));
+        Ok(())
+    }
+
+    /// The names of errors as facts of a recording: a line for each task that has some.
+    pub(crate) fn error_facts(&self) -> String {
+        let named = self.error_names.iter().filter(|(_, names)| !names.is_empty());
+        named.map(|(task, names)| format!("{ERRORS_OF}{task} = {}\n", names.join(", "))).collect()
     }
 
     /// The persistent scope of a task, which [`Create::scope`] gives as well; of size 0 if the manifest gives it none.

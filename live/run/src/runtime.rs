@@ -56,6 +56,8 @@ pub(crate) struct Runtime<'p> {
     pub(crate) maps: &'p Maps,
     /// The path of the recording; empty if there is none.
     pub(crate) recording: &'p Path,
+    /// The names of the application's errors, as facts of the recording.
+    pub(crate) error_facts: String,
 }
 
 /// The tasks of an application, by how they run, and the probes of its cores.
@@ -157,7 +159,7 @@ impl<'p> Runtime<'p> {
         config: &Config,
         drains: Vec<Drain>,
     ) -> Result<Recording<'p, W>, Error> {
-        let facts = facts(self.guarantees);
+        let facts = facts(self.guarantees) + &self.error_facts;
         // No two recordings on a machine begin at the same instant.
         let (id, limit) = (clock::monotonic_ns(), config.record_limit);
         let head = Head { plan: lock, machine: &facts, id, limit };

@@ -143,11 +143,13 @@ fn booted(
     process::end_if_forked();
     set_up?;
     app.check_complete()?;
+    let error_facts = app.error_facts();
     let hook = app.rest.take();
     let (task_codes, dispatch) = app.into_task_codes()?;
 
     let path = recording.as_deref().unwrap_or(Path::new(""));
-    let context = Runtime { plan, guarantees: &guarantees, control, maps: &maps, recording: path };
+    let context =
+        Runtime { plan, guarantees: &guarantees, control, maps: &maps, recording: path, error_facts };
     let run = |observer: &mut dyn RunObserver| match &recording {
         Some(path) => {
             let sink = create(path).map_err(|error| Error::Output(path.clone(), error))?;

@@ -53,6 +53,10 @@ pub const BLOCK_RECORDS: usize = 2_046;
 /// Segments of a run with a limit. The file keeps at least seven eighths of the limit.
 pub const SEGMENTS: u32 = 8;
 
+/// How the fact begins that names the errors of a task: the task's name follows, and the value is the names for the codes of
+/// [`Kind::Failed`] from 1 on, with `, ` between them.
+pub const ERRORS_OF: &str = "errors-of-";
+
 const BLOCK_MAGIC: [u8; 4] = *b"blok";
 const LAST: u32 = 1;
 
@@ -61,7 +65,7 @@ const LAST: u32 = 1;
 pub struct Head<'a> {
     /// The plan that runs, in the text of `taut.lock`.
     pub plan: &'a str,
-    /// The machine's facts: `key = value` lines.
+    /// The machine's facts, and the names of the application's errors ([`ERRORS_OF`]): `key = value` lines.
     pub machine: &'a str,
     /// Distinguishes this run from others with the same plan on the same machine.
     pub id: u64,
@@ -245,7 +249,7 @@ pub fn recording(plan: &str, machine: &str, records: &[Record]) -> Result<Vec<u8
 pub struct Run {
     /// The plan that ran, in the text of `taut.lock`.
     pub plan: String,
-    /// The machine's facts: `key = value` lines.
+    /// The machine's facts, and the names of the application's errors ([`ERRORS_OF`]): `key = value` lines.
     pub machine: String,
     /// All records, in the order in which the recorder drained them: sorted per thread, not overall.
     pub records: Vec<Record>,

@@ -61,11 +61,12 @@ impl<'s> Ends<'s> {
         let mut ends = Vec::new();
         for id in model.channel_ids() {
             let channel = model.channel(id);
-            let is_queue = channel.kind == ChannelKind::Queue;
+            let (reading, writing) = match channel.kind {
+                ChannelKind::Queue => (Operation::Receive, Operation::Send),
+                ChannelKind::State => (Operation::Read, Operation::Publish),
+            };
             let reads = channel.readers.contains(&party) && trigger != Some(id);
             let writes = channel.writer == party;
-            let reading = if is_queue { Operation::Receive } else { Operation::Read };
-            let writing = if is_queue { Operation::Send } else { Operation::Publish };
             for operation in
                 [(reads, reading), (writes, writing)].into_iter().filter_map(|(is, of)| is.then_some(of))
             {
@@ -157,11 +158,12 @@ impl<'s> Ends<'s> {
             false => ("<'p>", "<'_>", "'p, ".to_owned()),
         };
         let target = format!("::taut::{}<{argument}{payload}>", self.layer(end).0);
+        let derived = if self.is_client() { "        #[derive(Debug)]\n" } else { "" };
         let noun = if self.is_client() { "client" } else { "task" };
         let who = format!("{noun} `{}`", self.source.model.party_name(self.party));
         let keys = ["", ".from", ".to"].map(|key| format!("channels.{name}{key}"));
         let mut text = format!(
-            "        /// An end of channel `{name}`.\n        \
+            "        /// An end of channel `{name}`.\n{derived}        \
              pub struct {of_type}{own}({target});\n        \
              impl{own} ::core::ops::Deref for {of_type}{own} {{\n            \
                  type Target = {target};\n            \

@@ -205,6 +205,7 @@ pub(crate) fn clients(source: Source<'_>, names: &PartyNames) -> String {
             "    /// The ends of client `{name}`.\n    \
              pub mod {} {{\n        \
                  /// What client `{name}` reads and writes.\n        \
+                 #[derive(Debug)]\n        \
                  pub struct Io {{\n{}        \
                  }}\n{}        \
                  /// Attaches to the running application `app` as client `{name}`; see `taut::Client::attach`.\n        \

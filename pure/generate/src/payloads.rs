@@ -35,7 +35,7 @@ impl<'m> Payloads<'m> {
             let has = |word: &&str| payload.fields.iter().any(|field| field.name == *word);
             match payload.fields.as_slice() {
                 [array] if array.name.is_empty() => {
-                    let _ = write!(text, "{doc}    pub type {name} = {};\n", type_of(array));
+                    let _ = writeln!(text, "{doc}    pub type {name} = {};", type_of(array));
                 }
                 _ if NEVER_NAMES.iter().any(has) => by_hand(payload, name, &doc, &mut text),
                 fields => {

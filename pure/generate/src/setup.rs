@@ -142,6 +142,13 @@ fn application(model: &Model, names: &PartyNames, resources: &[usize]) -> String
     let moved: Vec<String> =
         names.tasks.iter().enumerate().map(|(at, name)| format!("{name}: code_{at}")).collect();
     let _ = writeln!(text, "            let Tasks {{ {} }} = tasks;", moved.join(", "));
+    for (id, task, _) in model.real_time() {
+        let (name, code) = (&task.name, &names.codes[id.index()]);
+        let _ = writeln!(
+            text,
+            "            self.app.error_names(\"{name}\", <{code}::Error as ::taut::JobError>::NAMES)?;"
+        );
+    }
     if model.app().safe_state.is_some() {
         text.push_str("            self.app.safe_state(safe_state)?;\n");
     }

@@ -3,7 +3,9 @@
 
 //! Facts and instants of a whole run.
 
-use taut_event::file::Run;
+use std::collections::BTreeMap;
+
+use taut_event::file::{ERRORS_OF, Run};
 use taut_event::{Kind, Record};
 use taut_time::Instant;
 
@@ -12,6 +14,19 @@ pub(crate) fn facts(text: &str) -> Vec<(String, String)> {
     let lines = text.lines().filter_map(|line| line.split_once('='));
     let clean = |text: &str| text.trim().trim_matches('"').to_owned();
     lines.map(|(key, value)| (clean(key), clean(value))).collect()
+}
+
+/// By task, the names of its errors.
+pub(crate) type ErrorNames = BTreeMap<String, Vec<String>>;
+
+/// Splits facts: by task the names of its errors, and the facts of the machine.
+pub(crate) fn error_names(facts: Vec<(String, String)>) -> (ErrorNames, Vec<(String, String)>) {
+    let (names, machine): (Vec<_>, Vec<_>) =
+        facts.into_iter().partition(|(key, _)| key.starts_with(ERRORS_OF));
+    let of_task = |(key, value): (String, String)| {
+        (key[ERRORS_OF.len()..].to_owned(), value.split(", ").map(str::to_owned).collect())
+    };
+    (names.into_iter().map(of_task).collect(), machine)
 }
 
 /// The begin of the run, its end if that is recorded, and the instant of the last record.

@@ -16,14 +16,14 @@ use crate::blame::{self, CoreJobs, Finding, Pending, Stalls};
 use crate::decisions::Decisions;
 use crate::end;
 use crate::figures::{ChannelFigures, CoreFigures, Counts, ProbeFigures, ServiceChange, TaskFigures, Values};
-use crate::frame::{facts, frame};
+use crate::frame::{ErrorNames, error_names, facts, frame};
 use crate::jobs::{self, Early, Job, Open, TaskJobs};
 use crate::notes::Notes;
 use crate::observations::{JobPanic, Moved, Observations, STOPPED, StateChange};
 use crate::outside::Outside;
 use crate::pauses::Pauses;
 use crate::report::{Lateness, Report};
-use crate::verdict::{Breach, Cause, Ended, MAIN, RunVerdict, Warning};
+use crate::verdict::{Breach, Cause, Ended, JobFailures, MAIN, RunVerdict, Warning};
 use crate::waits::{Awaited, Waits};
 
 /// The plan's timing of a real-time task.
@@ -102,6 +102,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) not_judged: u64,
     /// Late because a service was paused.
     pub(crate) paused: u64,
+    /// By task, the names of its errors.
+    errors: ErrorNames,
 }
 
 /// How much longer than two of its periods a task may go without a release while others have some. At the end of a
@@ -120,10 +122,11 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     records.extend(ages::chain_ends(plan, &run.records, &history));
     let records = records.as_slice();
     let ((begin, end, last), ending) = (frame(run, records), run.ending());
-    let machine = facts(&run.machine);
+    let (errors, machine) = error_names(facts(&run.machine));
     let joined = jobs::join(records, plan.tasks.len(), run.since.is_none(), end.unwrap_or(u64::MAX));
     let decisions = Decisions::of(plan, &run.records);
     let mut judge = Judge::new(plan, run, Observations::of(plan, records), (begin, last));
+    judge.errors = errors;
     judge.about_the_run(run);
     judge.about_the_machine(&machine);
     judge.about_the_records(&joined);
@@ -210,6 +213,7 @@ impl<'a> Judge<'a> {
             machine: 0,
             not_judged: 0,
             paused: 0,
+            errors: BTreeMap::new(),
         }
     }
 
@@ -738,8 +742,14 @@ impl<'a> Judge<'a> {
     fn losses(&mut self, at: usize, figures: &TaskFigures, real_time: bool) {
         let name = || figures.name.clone();
         let seen = &self.seen.tasks[at];
-        if seen.failed > 0 {
-            self.warnings.push(Warning::Failed { task: name(), jobs: seen.failed });
+        if !seen.failed.is_empty() {
+            let names = self.errors.get(&figures.name).map_or(&[][..], Vec::as_slice);
+            let errors = seen.failed.iter().filter_map(|(code, jobs)| {
+                let at = usize::try_from(code.checked_sub(1)?).ok()?;
+                Some(JobFailures { error: names.get(at)?.clone(), jobs: *jobs })
+            });
+            let (errors, jobs) = (errors.collect(), seen.failed.values().sum());
+            self.warnings.push(Warning::Failed { task: name(), jobs, errors });
         }
         let restarts = seen.panics.iter().filter(|panic| !panic.ends_task()).count() as u64;
         if restarts > 0 {

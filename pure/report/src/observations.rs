@@ -48,7 +48,8 @@ pub(crate) struct OfTask {
     pub(crate) exhausted: u64,
     /// The due instants of releases that were dropped because the backlog was full.
     pub(crate) beyond_backlog: Vec<u64>,
-    pub(crate) failed: u64,
+    /// By code.
+    pub(crate) failed: BTreeMap<u64, u64>,
     pub(crate) panics: Vec<JobPanic>,
     pub(crate) scope_exceeded: u64,
     pub(crate) counts: Vec<(Counter, u64)>,
@@ -207,7 +208,9 @@ impl Observations {
             }
             Event::Overrun { task, .. } => self.task(task, |of| of.overruns += 1),
             Event::Exhausted { task, .. } => self.task(task, |of| of.exhausted += 1),
-            Event::Failed { task, .. } => self.task(task, |of| of.failed += 1),
+            Event::Failed { task, code, .. } => {
+                self.task(task, |of| *of.failed.entry(code).or_default() += 1);
+            }
             Event::Panicked { task, job, remedy } => {
                 let remedy = FailureRemedy::ALL.into_iter().find(|known| *known as u64 == remedy);
                 self.task(task, |of| of.panics.push(JobPanic { at, job, remedy }));

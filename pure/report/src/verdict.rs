@@ -438,6 +438,15 @@ pub enum Breach {
     Nothing,
 }
 
+/// Jobs of a task that failed with one error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JobFailures {
+    /// Its name in the application.
+    pub error: String,
+    /// How many jobs.
+    pub jobs: u64,
+}
+
 /// A fact that qualifies the verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "warning", rename_all = "kebab-case")]
@@ -519,6 +528,9 @@ pub enum Warning {
         task: String,
         /// How many.
         jobs: u64,
+        /// How many for each error that has a name.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        errors: Vec<JobFailures>,
     },
     /// Jobs panicked, and the service restarted as the manifest allows.
     Restarted {

@@ -380,8 +380,10 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
             let (who, ran) = (foreign_thread(thread, *tid, *policy, *priority), span(*ran_ns));
             format!("{who}, ran for {ran} on CPU {cpu}; it made no job late")
         }
-        Warning::Failed { task, jobs } => {
-            format!("{} of `{task}` returned an error", plural(*jobs, "job", "jobs"))
+        Warning::Failed { task, jobs, errors } => {
+            let named = errors.iter().map(|of| format!("{} {}", of.error, of.jobs)).collect::<Vec<_>>();
+            let named = if named.is_empty() { String::new() } else { format!(": {}", named.join(", ")) };
+            format!("{} of `{task}` returned an error{named}", plural(*jobs, "job", "jobs"))
         }
         Warning::Restarted { task, jobs } => {
             format!("{} of `{task}` panicked, and its service restarted", plural(*jobs, "job", "jobs"))

@@ -502,9 +502,20 @@ fn errors_of_jobs_are_told_and_break_no_promise() {
     let report = Report::new(&plan(), &run);
     assert_eq!(report.verdict(), &RunVerdict::Kept);
     let task = || "output".to_owned();
-    let reported =
-        [Warning::Failed { task: task(), jobs: 2 }, Warning::ScopeExceeded { task: task(), times: 1 }];
+    let reported = [
+        Warning::Failed { task: task(), jobs: 2, errors: vec![] },
+        Warning::ScopeExceeded { task: task(), times: 1 },
+    ];
     assert_eq!(report.warnings(), reported);
+
+    // An application may name its errors. The names are no facts of the machine.
+    run.machine.push_str("errors-of-output = Behind, Level\n");
+    let code = |job, value| Record { value, ..of(Kind::Failed, job) };
+    run.records.extend([code(6, 2), code(7, 2), code(8, 1), code(9, 3)]);
+    let report = Report::new(&plan(), &run);
+    let text = report.text(100, false);
+    assert!(text.contains("6 jobs of `output` returned an error: Behind 1, Level 2"), "{text}");
+    assert!(report.json().contains("\"error\": \"Level\"") && !report.json().contains("errors-of"));
 }
 
 #[test]
