@@ -34,6 +34,8 @@ mod start;
 
 pub use client::{AttachError, Client, ClientReader, ClientReceiver, ClientWriter, Liveness, Remedy};
 pub use start::start;
+#[cfg(feature = "manifest")]
+pub use taut_macros::manifest;
 pub use taut_run::{
     App, Caller, Component, Context, Control, CountingAllocator, Create, Error, Failure, Job, JobError,
     Layout, LockError, Overtaken, Payload, PublishError, QueueReader, QueueWriter, Receiver, Resource,
@@ -121,6 +123,9 @@ macro_rules! errln {
 }
 
 // The code in this page is a test of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/generated.md")]
+mod generated {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/locks.md")]
 mod locks {}
