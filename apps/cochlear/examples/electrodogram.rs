@@ -40,7 +40,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let mut frames = Vec::new();
     for (number, sound) in (0..).zip(speech) {
         let mut stimulation = Stimulation::silent(number);
-        processor.process(&sound.0, Settings::default(), &mut stimulation.levels);
+        processor.process(&sound, Settings::default(), &mut stimulation.levels);
         inspector.check(&stimulation);
         frames.push(stimulation);
     }

@@ -21,14 +21,14 @@ const SWEPT_BYTES: usize = 32 << 20;
 fn main() {
     let mut seed = 1_u32;
     let noise = std::iter::repeat_with(|| {
-        AudioFrame(std::array::from_fn(|_| {
+        std::array::from_fn(|_| {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (seed >> 16) as i16
-        }))
+        })
     });
-    let noise: Vec<_> = noise.take(1000).collect();
+    let noise: Vec<AudioFrame> = noise.take(1000).collect();
     let speech: Vec<_> = Speech::bundled().collect();
-    let silence = vec![AudioFrame([0; 128]); 1000];
+    let silence = vec![[0; 128]; 1000];
     println!("input            frames     p50 us     p99 us   p99.9 us     max us   loudest level");
     measure("speech", &speech, 40_000, false);
     measure("noise", &noise, 40_000, false);
@@ -45,7 +45,7 @@ fn measure(name: &str, frames: &[AudioFrame], count: usize, cold: bool) {
     for n in 0..count {
         swept.iter_mut().step_by(64).for_each(|byte| *byte = byte.wrapping_add(1));
         black_box(&swept);
-        let sound = &frames[n % frames.len()].0;
+        let sound = &frames[n % frames.len()];
         // Every half second the sensitivity moves: that path costs a little more.
         let sensitivity = if n / 62 % 2 == 0 { 0.0 } else { 6.0 };
         let start = Instant::now();

@@ -15,7 +15,7 @@
 //! let mut loudest = 0;
 //! for (number, sound) in (0..).zip(Speech::bundled()) {
 //!     let mut stimulation = Stimulation::silent(number);
-//!     processor.process(&sound.0, Settings::default(), &mut stimulation.levels);
+//!     processor.process(&sound, Settings::default(), &mut stimulation.levels);
 //!     loudest = loudest.max(stimulation.peaks()[21]); // electrode 22: the lowest tones
 //! }
 //! assert_eq!(loudest, 180); // the default map's comfort level
@@ -27,6 +27,8 @@
 pub mod chain;
 pub mod electrodogram;
 pub mod inspection;
+/// What `taut generate` makes from `taut.toml`.
+pub mod manifest;
 pub mod payload;
 pub mod speech;
 pub mod ui;

@@ -17,12 +17,10 @@ mod source;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use taut::{
-    App, Component, CountingAllocator, Error, Failure, Job, QueueReader, QueueWriter, StateReader,
-    StateWriter, Task,
-};
+use taut::{CountingAllocator, Error, Job};
+use taut_cochlear::manifest::{Ready, Setup, Tasks, app, task};
 use taut_cochlear::speech::Speech;
-use taut_cochlear::{AudioFrame, FRAME_SAMPLES, Map, Params, Processor, Settings, Stimulation};
+use taut_cochlear::{FRAME_SAMPLES, Map, Params, Processor, Stimulation};
 
 use crate::arguments::{Arguments, USAGE};
 use crate::output::Output;
@@ -30,73 +28,62 @@ use crate::output::Output;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// Failure code: a task could not pass a frame on because the frame's reader is behind.
-const FRAME_LOST: u32 = 1;
-
-/// Takes the next frame of the source, as a microphone's driver would.
-struct Recording<'p> {
-    samples: QueueReader<'p, AudioFrame>,
-    audio: QueueWriter<'p, AudioFrame>,
+taut::errors! {
+    /// Why a job fails.
+    enum Fault {
+        /// The frame's reader is behind.
+        FrameLost,
+        /// The frame has a defect, such as a gap in the numbers, a level out of range, or too many pulses.
+        Defect,
+    }
 }
 
-impl Component for Recording<'_> {}
+/// Takes the next frame of the source, as a microphone's driver would.
+struct Recording;
 
-impl Task for Recording<'_> {
-    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+impl task::Recording for Recording {
+    type Error = Fault;
+
+    fn release(&mut self, io: &mut task::recording::Io<'_>, job: &mut Job<'_>) -> Result<(), Fault> {
         // A microphone is never late: without a frame of the file there is silence.
-        let frame = self.samples.receive(job).unwrap_or(AudioFrame([0; FRAME_SAMPLES]));
-        self.audio.send(job, frame).map_err(|_| Failure::Code(FRAME_LOST))
+        let frame = io.samples.receive(job).unwrap_or([0; FRAME_SAMPLES]);
+        io.audio.send(job, frame).map_err(|_| Fault::FrameLost)
     }
 }
 
 /// Turns sound into current levels.
-struct Processing<'p> {
+struct Processing {
     processor: Processor,
-    audio: QueueReader<'p, AudioFrame>,
-    settings: StateReader<'p, Settings>,
-    electrodes: QueueWriter<'p, Stimulation>,
-    levels: StateWriter<'p, Stimulation>,
     frame: u64,
 }
 
-impl Component for Processing<'_> {}
+impl task::Processing for Processing {
+    type Error = Fault;
 
-impl Task for Processing<'_> {
-    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
-        let Some(sound) = self.audio.receive(job) else {
+    fn release(&mut self, io: &mut task::processing::Io<'_>, job: &mut Job<'_>) -> Result<(), Fault> {
+        let Some(sound) = io.audio.receive(job) else {
             return Ok(());
         };
         // `sanitised` brings any value that a client wrote into range.
-        let settings = self.settings.latest(job).unwrap_or_default().sanitised();
+        let settings = io.settings.latest(job).unwrap_or_default().sanitised();
         let mut stimulation = Stimulation::silent(self.frame);
-        self.processor.process(&sound.0, settings, &mut stimulation.levels);
+        self.processor.process(&sound, settings, &mut stimulation.levels);
         self.frame += 1;
         // A real-time writer of a state never fails; the electrodes depend on the queue alone.
-        let _ = self.levels.publish(job, stimulation);
-        self.electrodes.send(job, stimulation).map_err(|_| Failure::Code(FRAME_LOST))
+        let _ = io.levels.publish(job, stimulation);
+        io.electrodes.send(job, stimulation).map_err(|_| Fault::FrameLost)
     }
 }
 
-fn setup(app: &mut App<'_>, speech: Speech, out: Option<PathBuf>) -> Result<(), Error> {
+fn set_up(setup: Setup<'_, '_>, speech: Speech, out: Option<PathBuf>) -> Result<Ready, Error> {
     let params = Params::new(Map::default());
-    app.service("sound", |service| {
-        service.task("recording", |create| {
-            let (samples, audio) = (create.queue_reader("samples")?, create.queue_writer("audio")?);
-            Ok(Recording { samples, audio })
-        })?;
-        service.task("processing", |create| {
-            Ok(Processing {
-                processor: Processor::new(&params),
-                audio: create.queue_reader("audio")?,
-                settings: create.state_reader("settings")?,
-                electrodes: create.queue_writer("electrodes")?,
-                levels: create.state_writer("levels")?,
-                frame: 0,
-            })
-        })
-    })?;
-    app.receiver("output", |create| Output::new(create, &params, out))?;
-    app.best_effort("source", |create| source::source(create, speech))
+    let output = Output::new(setup.task.output, &params, out)?;
+    setup.application(Tasks {
+        recording: Recording,
+        processing: Processing { processor: Processor::new(&params), frame: 0 },
+        output,
+        source: |io, context| source::source(io, context, speech),
+    })
 }
 
 fn main() -> ExitCode {
@@ -110,7 +97,7 @@ fn main() -> ExitCode {
     };
     // Check the recording before the application boots.
     match arguments.speech() {
-        Ok(speech) => taut::start(|app| setup(app, speech, arguments.out())),
+        Ok(speech) => taut::start(app(|setup| set_up(setup, speech, arguments.out()))),
         Err(error) => refuse(&error.to_string()),
     }
 }

@@ -7,13 +7,13 @@
 use std::error::Error as StdError;
 use std::path::{Path, PathBuf};
 
-use taut::{Component, Create, Error, Failure, Job, Receiver};
+use taut::{Error, Job, Scope};
 use taut_cochlear::inspection::Inspector;
+use taut_cochlear::manifest::task;
 use taut_cochlear::vocoder::{vocode, write_wav};
 use taut_cochlear::{Params, Stimulation, electrodogram};
 
-/// Failure code: a frame has a defect, such as a gap in the numbers, a level out of range, or too many pulses.
-const DEFECT: u32 = 2;
+use crate::Fault;
 
 /// The files that the output writes.
 const PICTURE: &str = "electrodogram.svg";
@@ -31,16 +31,11 @@ pub(crate) struct Output<'p> {
 
 impl<'p> Output<'p> {
     /// Keeps as many frames as its persistent scope holds.
-    pub(crate) fn new(
-        create: &mut Create<'_, 'p>,
-        params: &Params,
-        folder: Option<PathBuf>,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(scope: &'p Scope<'p>, params: &Params, folder: Option<PathBuf>) -> Result<Self, Error> {
         if let Some(folder) = &folder {
             // Fail now, not after an hour's run.
             writable(folder)?;
         }
-        let scope = create.scope();
         let frames = scope.slice(scope.size() / size_of::<Stimulation>(), Stimulation::silent(0))?;
         let inspector = Inspector::new(params.map().clone(), params.maxima());
         Ok(Self { inspector, frames, received: 0, params: params.clone(), folder })
@@ -78,7 +73,23 @@ fn writable(folder: &Path) -> Result<(), Error> {
     [PICTURE, SOUND].into_iter().try_for_each(make).map_err(|error| Error::Output(folder.to_owned(), error))
 }
 
-impl Component for Output<'_> {
+impl task::Output for Output<'_> {
+    type Error = Fault;
+
+    fn receive(
+        &mut self,
+        _: &mut task::output::Io<'_>,
+        _: &mut Job<'_>,
+        stimulation: Stimulation,
+    ) -> Result<(), Fault> {
+        let capacity = self.frames.len();
+        if let Some(slot) = self.frames.get_mut(self.received % capacity.max(1)) {
+            *slot = stimulation;
+        }
+        self.received += 1;
+        if self.inspector.check(&stimulation).none() { Ok(()) } else { Err(Fault::Defect) }
+    }
+
     fn finish(&mut self) -> Result<(), Box<dyn StdError>> {
         if let Some(folder) = &self.folder {
             self.write(folder)?;
@@ -88,16 +99,5 @@ impl Component for Output<'_> {
             return Ok(());
         }
         Err(format!("{} frames, with defects: {defects:?}", self.inspector.frames()).into())
-    }
-}
-
-impl Receiver<Stimulation> for Output<'_> {
-    fn receive(&mut self, _job: &mut Job<'_>, stimulation: Stimulation) -> Result<(), Failure> {
-        let capacity = self.frames.len();
-        if let Some(slot) = self.frames.get_mut(self.received % capacity.max(1)) {
-            *slot = stimulation;
-        }
-        self.received += 1;
-        if self.inspector.check(&stimulation).none() { Ok(()) } else { Err(Failure::Code(DEFECT)) }
     }
 }

@@ -1,43 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The values that tasks exchange with each other and with the screen; the layouts are those of `taut.toml`.
+//! The values that tasks exchange with each other and with the screen; their types are those of `taut.toml`.
+//!
+//! - [`AudioFrame`]: one 8 ms frame of sound, 128 samples at 16 kHz, the oldest first; full scale ±32768.
+//! - [`Stimulation`]: one frame of pulses, its number counted from 0, and its [`Levels`].
+//! - [`Settings`]: what the wearer adjusts while the processor runs: `volume`, the part of the range from threshold to
+//!   comfort that is used, 0..=1; `sensitivity`, the gain before the automatic gain control (dB), -18..=18.
 //!
 //! Every type is plain bytes: any bit pattern is a value, so reading one that a hostile process wrote is defined. But
 //! the value may be out of range: call [`Settings::sanitised`] before any use.
 
-use taut::{Layout, Words};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
-
-use crate::{ELECTRODES, FRAME_SAMPLES, LEVELS};
+pub use crate::manifest::payload::{AudioFrame, Settings, Stimulation};
+use crate::{ELECTRODES, LEVELS};
 
 /// Current levels of one frame, cycle after cycle. Level of electrode `e` (1 = base .. 22 = apex) in
 /// cycle `c` (0..8, 1 ms each) is at `22 * c + e - 1`: array order is the order of the pulses.
 /// 0 = no pulse, 1..=255 = clinical current level.
 pub type Levels = [u8; LEVELS];
-
-/// One 8 ms frame of sound: 128 samples at 16 kHz, full scale ±32768.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct AudioFrame(
-    /// The samples, oldest first.
-    pub [i16; FRAME_SAMPLES],
-);
-
-impl Layout for AudioFrame {
-    const WORDS: Words = <[i16; FRAME_SAMPLES]>::WORDS;
-}
-
-taut::payload! {
-    /// One frame of pulses.
-    #[derive(PartialEq, Eq)]
-    pub struct Stimulation {
-        /// Number of the frame, counted from 0.
-        pub frame: u64,
-        /// Its current levels.
-        pub levels: Levels,
-    }
-}
 
 impl Stimulation {
     /// A frame without pulses.
@@ -54,17 +34,6 @@ impl Stimulation {
             }
         }
         peaks
-    }
-}
-
-taut::payload! {
-    /// The settings that the wearer adjusts while the processor runs.
-    #[derive(PartialEq)]
-    pub struct Settings {
-        /// The part of the range from threshold to comfort that is used, 0..=1.
-        pub volume: f32,
-        /// Gain before the automatic gain control (dB), -18..=18.
-        pub sensitivity: f32,
     }
 }
 

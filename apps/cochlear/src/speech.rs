@@ -118,8 +118,8 @@ impl Iterator for Speech {
         if self.position >= self.samples.len() && (!self.repeat || self.samples.is_empty()) {
             return None;
         }
-        let mut frame = AudioFrame([0; FRAME_SAMPLES]);
-        for out in &mut frame.0 {
+        let mut frame = [0; FRAME_SAMPLES];
+        for out in &mut frame {
             if self.position >= self.samples.len() && self.repeat {
                 self.position = 0;
             }
@@ -251,13 +251,13 @@ mod tests {
         let bytes = wav(GOOD, 300);
         let frames: Vec<_> = Speech::read(&bytes[..], Path::new("x")).unwrap().collect();
         assert_eq!(frames.len(), 3);
-        assert_eq!((frames[0].0[127], frames[1].0[0], frames[2].0[43], frames[2].0[44]), (127, 128, 299, 0));
+        assert_eq!((frames[0][127], frames[1][0], frames[2][43], frames[2][44]), (127, 128, 299, 0));
     }
 
     #[test]
     fn repeating_leaves_no_gap() {
         let speech = Speech::from_samples((0..300).collect()).repeated();
-        let all: Vec<i16> = speech.take(75).flat_map(|f| f.0).collect();
+        let all: Vec<i16> = speech.take(75).flatten().collect();
         assert!(all.iter().enumerate().all(|(n, &s)| s == (n % 300) as i16));
         assert_eq!(Speech::from_samples(Vec::new()).repeated().next(), None);
     }

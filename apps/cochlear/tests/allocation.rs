@@ -66,7 +66,7 @@ fn processing_and_inspection_never_touch_the_heap() {
                     _ => Settings { volume: 0.5, sensitivity: -3.0 },
                 };
                 let mut stimulation = Stimulation::silent(number);
-                processor.process(&frame.0, settings, &mut stimulation.levels);
+                processor.process(frame, settings, &mut stimulation.levels);
                 inspector.check(&stimulation);
                 sum += u64::from(stimulation.peaks()[21]);
             }

@@ -14,7 +14,7 @@ fn stimulate(params: &Params, sound: Speech) -> Vec<Stimulation> {
         .zip(sound)
         .map(|(number, frame)| {
             let mut s = Stimulation::silent(number);
-            processor.process(&frame.0, Settings::default(), &mut s.levels);
+            processor.process(&frame, Settings::default(), &mut s.levels);
             s
         })
         .collect()

@@ -55,7 +55,7 @@ fn run(case: &str) -> (Vec<u8>, Vec<f32>) {
             _ => (1.0, 0.0),
         };
         let mut out = [0; 176];
-        processor.process(&frame.0, Settings { volume, sensitivity }, &mut out);
+        processor.process(&frame, Settings { volume, sensitivity }, &mut out);
         levels.extend(out);
         envelopes.extend(processor.envelopes()[7]);
     }

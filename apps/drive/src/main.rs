@@ -4,34 +4,24 @@
 //! The blocks of the model as tasks. When all tasks have ended, the program compares every value that a task read with
 //! the model's value. It exits with 1 if a value differs.
 
+mod manifest;
+
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use taut::{
-    App, Component, CountingAllocator, Create, Duration, Error, Failure, Job, StateReader, StateWriter, Task,
-};
+use manifest::payload::Signal;
+use manifest::{Ready, Setup, Tasks, task};
+use taut::{CountingAllocator, Duration, Error, Job, PublishError, Scope};
 use taut_drive::{BLOCKS, Block, Reads, Value, compare, compute};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-taut::payload! {
-    /// A value that one block passes to others.
-    pub struct Signal {
-        /// The hash.
-        pub value: u64,
-        /// The number of the job that computed it, from 0.
-        pub job: u64,
-    }
-}
-
 /// How much of a run the program keeps for the comparison, in ms. It does not compare later jobs.
 const KEPT_MS: u64 = 20_000;
 /// The most inputs that a block has.
 const INPUTS_MAX: usize = 6;
-/// Failure code: a task could not publish a value. No cause of that is known.
-const NOT_PUBLISHED: u32 = 1;
 
 /// The signal that drives the machine.
 const ACTUATES: &str = "moment";
@@ -55,81 +45,94 @@ static READ: Mutex<Vec<Reads>> = Mutex::new(Vec::new());
 struct Running<'p> {
     at: usize,
     block: &'static Block,
-    inputs: Vec<StateReader<'p, Signal>>,
-    output: Option<StateWriter<'p, Signal>>,
     last: u64,
     kept: &'p mut [Held],
     jobs: usize,
 }
 
 impl<'p> Running<'p> {
-    fn new(create: &mut Create<'_, 'p>, at: usize) -> Result<Self, Error> {
+    fn new(at: usize, scope: &'p Scope<'p>) -> Result<Self, Error> {
         let block = &BLOCKS[at];
-        let inputs = block.reads.iter().map(|(signal, _)| create.state_reader(signal));
-        let inputs = inputs.collect::<Result<Vec<_>, Error>>()?;
-        let output = block.gives.map(|signal| create.state_writer(signal)).transpose()?;
         let jobs = usize::try_from(KEPT_MS / block.period_ms).unwrap_or(0);
-        let kept = create.scope().slice(jobs, Held { job: 0, read: [[None; INPUTS_MAX]; 2] })?;
-        Ok(Self { at, block, inputs, output, last: 0, kept, jobs: 0 })
+        let kept = scope.slice(jobs, Held { job: 0, read: [[None; INPUTS_MAX]; 2] })?;
+        Ok(Self { at, block, last: 0, kept, jobs: 0 })
     }
 
-    fn read(&mut self, job: &mut Job<'_>) -> [Option<Value>; INPUTS_MAX] {
-        let mut read = [None; INPUTS_MAX];
-        for (value, input) in read.iter_mut().zip(&mut self.inputs) {
-            *value = input.latest(job).map(|signal| (signal.value, signal.job));
-        }
-        read
-    }
-}
-
-impl Component for Running<'_> {
-    fn finish(&mut self) -> Result<(), Box<dyn std::error::Error>> {
-        let inputs = self.inputs.len();
-        let mut all = READ.lock().unwrap_or_else(PoisonError::into_inner);
-        all.extend(self.kept[..self.jobs.min(self.kept.len())].iter().map(|kept| {
-            let [before, behind] = kept.read.map(|read| read[..inputs].to_vec());
-            Reads { block: self.at, job: kept.job, before, behind }
-        }));
-        Ok(())
-    }
-}
-
-impl Task for Running<'_> {
-    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
-        let before = self.read(job);
+    /// The output of a job, which reads its inputs before it executes and again after.
+    fn compute<const INPUTS: usize>(
+        &mut self,
+        job: &mut Job<'_>,
+        mut inputs: impl FnMut(&mut Job<'_>) -> [Option<Signal>; INPUTS],
+    ) -> Signal {
+        let mut read = |job: &mut Job<'_>| {
+            let signals = inputs(job);
+            let value =
+                |at: usize| signals.get(at).copied().flatten().map(|signal| (signal.value, signal.job));
+            std::array::from_fn(value)
+        };
+        let before = read(job);
         let begun = job.now();
         while job.now().since(begun) < Duration::from_us(self.block.takes_us) {
             std::hint::spin_loop();
         }
-        let behind = self.read(job);
+        let behind = read(job);
         if let Some(kept) = self.kept.get_mut(self.jobs) {
             *kept = Held { job: job.number(), read: [before, behind] };
         }
         self.jobs += 1;
-        let read = before.into_iter().take(self.inputs.len());
-        self.last = compute(self.at, job.number(), self.last, read);
-        let signal = Signal { value: self.last, job: job.number() };
+        self.last = compute(self.at, job.number(), self.last, before.into_iter().take(INPUTS));
         if self.block.gives == Some(ACTUATES) {
             SET_POINT.store(self.last.max(AT_REST + 1), Ordering::Relaxed);
         }
-        match &mut self.output {
-            Some(output) => output.publish(job, signal).map_err(|_| Failure::Code(NOT_PUBLISHED)),
-            None => Ok(()),
-        }
+        Signal { value: self.last, job: job.number() }
     }
 }
 
-fn set_up(app: &mut App<'_>) -> Result<(), Error> {
-    // This works whatever ends the application, and needs nothing but the register.
-    app.safe_state(|| SET_POINT.store(AT_REST, Ordering::Relaxed))?;
-    for (at, block) in BLOCKS.iter().enumerate() {
-        app.task(block.name, |create| Running::new(create, at))?;
-    }
-    Ok(())
+/// The blocks as code of their tasks, each with its inputs in the order of [`BLOCKS`] and its output if it has one.
+macro_rules! blocks {
+    ($($at:literal $code:ident $task:ident [$($input:ident)+] $($output:ident)?;)+) => {
+        $(impl task::$code for Running<'_> {
+            type Error = PublishError<Signal>;
+
+            fn release(&mut self, io: &mut task::$task::Io<'_>, job: &mut Job<'_>) -> Result<(), Self::Error> {
+                let _signal = self.compute(job, |job| [$(io.$input.latest(job)),+]);
+                $(io.$output.publish(job, _signal)?;)?
+                Ok(())
+            }
+
+            fn finish(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+                let mut all = READ.lock().unwrap_or_else(PoisonError::into_inner);
+                all.extend(self.kept[..self.jobs.min(self.kept.len())].iter().map(|kept| {
+                    let [before, behind] = kept.read.map(|read| read[..self.block.reads.len()].to_vec());
+                    Reads { block: self.at, job: kept.job, before, behind }
+                }));
+                Ok(())
+            }
+        })+
+
+        fn set_up(setup: Setup<'_, '_>) -> Result<Ready, Error> {
+            let scopes = setup.task;
+            let tasks = Tasks { $($task: Running::new($at, scopes.$task)?),+ };
+            // This works whatever ends the application, and needs nothing but the register.
+            setup.application(tasks, || SET_POINT.store(AT_REST, Ordering::Relaxed))
+        }
+    };
+}
+
+blocks! {
+    0 Current current [moment bounds] amperes;
+    1 Position position [amperes] angle;
+    2 Speed speed [angle] rpm;
+    3 Planner planner [rpm] reference;
+    4 Torque torque [demand bounds] moment;
+    5 Limits limits [demand] bounds;
+    6 Filter filter [rpm bounds] smoothed;
+    7 Control control [smoothed reference] demand;
+    8 Monitor monitor [amperes angle smoothed demand moment bounds];
 }
 
 fn main() -> ExitCode {
-    let code = taut::start(set_up);
+    let code = taut::start(manifest::app(set_up));
     if code != ExitCode::SUCCESS {
         return code;
     }

@@ -10,13 +10,12 @@
 
 use std::time::{Duration, Instant};
 
-use taut::{AttachError, Client, ClientReader, ClientWriter, Liveness, Remedy};
+use taut::{AttachError, Client, Liveness, Remedy};
 
 use super::{Connection, Link, Observation, Refused};
+use crate::manifest::client::ui::{self, Io};
 use crate::{Settings, Stimulation};
 
-/// The screen's name in the manifest.
-const CLIENT: &str = "ui";
 /// How often to look for an application: often enough for a person, seldom enough for its listener.
 const LOOK_FOR_EVERY: Duration = Duration::from_millis(50);
 
@@ -36,22 +35,20 @@ pub struct Attached {
 #[derive(Debug)]
 struct Line {
     client: Client,
-    levels: ClientReader<Stimulation>,
-    settings: ClientWriter<Settings>,
+    io: Io,
     /// Settings that have not been published yet.
     unsent: Option<Settings>,
 }
 
 impl Line {
     fn open(app: &str) -> Result<Self, AttachError> {
-        let client = Client::attach(app, CLIENT)?;
-        let (levels, settings) = (client.reader("levels")?, client.writer("settings")?);
-        Ok(Self { client, levels, settings, unsent: None })
+        let (client, io) = ui::attach(app)?;
+        Ok(Self { client, io, unsent: None })
     }
 
     fn send(&mut self) {
         if let Some(settings) = self.unsent.take() {
-            self.unsent = self.settings.publish(settings).err();
+            self.unsent = self.io.settings.publish(settings).err();
         }
     }
 }
@@ -111,7 +108,7 @@ impl Link for Attached {
         }
         if let Some(line) = &mut self.line {
             line.send();
-            match line.levels.latest() {
+            match line.io.levels.latest() {
                 Ok(latest) => self.latest = latest.map(|(_, stimulation)| stimulation),
                 // The previous frame stays.
                 Err(_) => self.torn += 1,

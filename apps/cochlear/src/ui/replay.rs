@@ -44,7 +44,7 @@ impl Replay {
         while self.next < due {
             let Some(frame) = self.speech.next() else { return };
             let mut stimulation = Stimulation::silent(self.next);
-            self.processor.process(&frame.0, self.settings, &mut stimulation.levels);
+            self.processor.process(&frame, self.settings, &mut stimulation.levels);
             self.latest = Some(stimulation);
             self.next += 1;
         }
