@@ -3,6 +3,8 @@
 
 //! `taut check`: is the manifest sound, and does every deadline hold?
 
+use std::path::Path;
+
 use taut_plan::{ClassPlan, Plan, Size};
 use taut_time::shown;
 
@@ -32,12 +34,7 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
             match &planned {
                 Some(planned) if planned.plan.proven => {
                     out!("{}", summary(&planned.plan));
-                    if let Some((path, _)) = generate::outdated(&files.folder)? {
-                        let path = path.display();
-                        errln!(
-                            "{path} is of another text of the manifest: `taut run` and `taut generate` renew it"
-                        );
-                    }
+                    about_generated(&files.folder);
                     if denied {
                         errln!("denied: the proof rests on guesses");
                     }
@@ -60,6 +57,18 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
         Some(_) => Outcome::No,
         None => Outcome::Usage,
     })
+}
+
+/// Says if the file that `taut generate` has written does not fit the manifest any more.
+fn about_generated(folder: &Path) {
+    match generate::outdated(folder) {
+        Ok(None) => {}
+        Ok(Some((path, _))) => {
+            let path = path.display();
+            errln!("{path} is of another text of the manifest: `taut run` and `taut generate` renew it");
+        }
+        Err(error) => errln!("{} cannot be renewed: {error}", folder.join(generate::USUAL).display()),
+    }
 }
 
 /// A summary of every bound, in a few lines.

@@ -150,12 +150,14 @@ fn first_application() {
         let output = output(command);
         // The page is about a machine with the CPUs 0 and 1.
         if let Some(name) = line.strip_prefix("taut new ") {
-            let manifest = folder.join(name.split(' ').next().unwrap()).join("taut.toml");
+            let made = folder.join(name.split(' ').next().unwrap());
+            let manifest = made.join("taut.toml");
             let text = std::fs::read_to_string(&manifest).unwrap();
             let lines = text.lines().filter(|line| !line.starts_with("housekeeping"));
             let cpus = "cores = [1]\nhousekeeping = [0]";
             let lines = lines.map(|line| if line.starts_with("cores") { cpus } else { line });
             std::fs::write(manifest, lines.collect::<Vec<_>>().join("\n") + "\n").unwrap();
+            printed_in(&made, "taut generate");
         }
         output
     });

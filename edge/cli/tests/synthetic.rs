@@ -7,9 +7,6 @@
 
 #[path = "../src/synthetic/generate.rs"]
 mod generate;
-#[path = "../src/package.rs"]
-#[allow(dead_code, reason = "the generator takes its names")]
-mod package;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -108,10 +105,12 @@ fn the_program_follows_from_the_manifest() {
     let main = generate::main_rs(&model("every.toml", EVERY.to_owned()));
     for line in [
         // Names that Rust does not have, and two names of the manifest that would become one.
-        "type P0_Pose = [f64; 12];",
-        "type P1_Number = u32;",
-        "    struct P2_Key_Words {\n        r#type: u64,\n        r#match: [f32; 2],\n        r: u32,\n        r#gen: u32,",
-        "struct P3_Key_Words {\n    field_self: u64,\n    field_type: u64,\n}",
+        "    pub type Pose = [f64; 12];",
+        "    pub type Number = u32;",
+        "        pub struct KeyWords {\n            /// The field `type`.\n            pub r#type: u64,\n",
+        "            pub r#match: [f32; 2],\n",
+        "    pub struct Key_Words {\n        /// The field `self`.\n        pub self_: u64,\n",
+        "            (\"self\", <u64 as ::taut::Layout>::WORDS),\n",
         // Segments in their order, and sections with the rest of the execution between them.
         "            let steps = vec![\n                run(100000),\n                hold(&r0, vec![\n                    \
          run(50000),\n                    hold(&r1, vec![run(50000)]),\n                    run(10000),\n                \
@@ -119,10 +118,10 @@ fn the_program_follows_from_the_manifest() {
         "times(3, vec![run(221666), hold(&r0, vec![run(200000)])]),",
         "run(221666), hold(&r1, vec![run(20000)]),",
         // The trigger of a task is read by the runtime.
-        "service.receiver::<P1_Number, _>(\"alarm\", |create| {\n            let inputs = vec![];",
-        "load::receives::<P0_Pose>(create, \"samples\", 3, false)?",
-        "load::receives::<P2_Key_Words>(create, \"telemetry\", 1, true)?",
-        "load::sends::<P2_Key_Words>(create, \"telemetry\", 2)?",
+        "service.receiver::<payload::Number, _>(\"alarm\", |create| {\n            let inputs = vec![];",
+        "load::receives::<payload::Pose>(create, \"samples\", 3, false)?",
+        "load::receives::<payload::KeyWords>(create, \"telemetry\", 1, true)?",
+        "load::sends::<payload::KeyWords>(create, \"telemetry\", 2)?",
         "load::best_effort(15000000, inputs, outputs)",
         "load::best_effort(10000000, inputs, outputs)",
         "load::client(\"every\", \"panel\", 50000000, |client| {",

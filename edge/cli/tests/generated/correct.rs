@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
 //! The program that each misuse changes in one place.
 #![deny(warnings, missing_docs, unreachable_pub, rust_2018_idioms)]
 

@@ -174,6 +174,11 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// What all packages have built.
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("generated/target")
+}
+
 /// A package in a folder of this test's own.
 struct Package(PathBuf);
 
@@ -216,18 +221,29 @@ impl Package {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     }
 
-    /// What the compiler prints about each target; those of which it prints nothing are not there.
-    fn check(&self, words: &[&str]) -> BTreeMap<String, String> {
+    fn cargo(&self, verb: &str, words: &[&str]) -> Output {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let mut command = Command::new(cargo);
         command
-            .args(["check", "--offline", "--message-format=json", "--keep-going"])
+            .args([verb, "--offline"])
             .args(words)
             .current_dir(&self.0)
-            .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("generated/target"))
+            .env("CARGO_TARGET_DIR", target())
             .env("CARGO_INCREMENTAL", "0")
             .env("CARGO_PROFILE_DEV_DEBUG", "0");
-        let output = command.output().unwrap();
+        command.output().unwrap()
+    }
+
+    /// Builds the package; returns its program.
+    fn build(&self) -> PathBuf {
+        let output = self.cargo("build", &[]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        target().join("debug").join(self.0.file_name().unwrap())
+    }
+
+    /// What the compiler prints about each target; those of which it prints nothing are not there.
+    fn check(&self, words: &[&str]) -> BTreeMap<String, String> {
+        let output = self.cargo("check", &[&["--message-format=json", "--keep-going"], words].concat());
         let mut printed: BTreeMap<String, String> = BTreeMap::new();
         for line in text(&output.stdout).lines() {
             let message: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -362,7 +378,13 @@ fn the_text_is_that_of_the_manifest() {
     let output = package.taut("check");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("./src/manifest.rs is of another text of the manifest"));
-    package.generate();
+    // `taut run` renews it before it builds, which is made to fail here.
+    package.taut("run --dry-run");
+    assert_eq!(package.taut("generate --check").status.code(), Some(1));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
+    let output = command.arg("run").current_dir(&package.0).env("CARGO", "false").output().unwrap();
+    assert!(text(&output.stderr).contains("generated: wrote ./src/manifest.rs"), "{}", text(&output.stderr));
+    assert_eq!(package.taut("generate --check").status.code(), Some(0));
     assert_eq!(package.check(&["--bin", "stale"]), BTreeMap::new());
     assert!(package.read("src/manifest.rs").starts_with("// A licence.\n"));
 
@@ -375,6 +397,14 @@ fn the_text_is_that_of_the_manifest() {
     package.write("board.toml", "[tasks.watch]\nwcet = { value = \"3ms\", source = \"guess\" }\n");
     assert!(package.check(&["--bin", "stale"])["stale"].contains("board.toml has changed since"));
     assert!(text(&package.taut("check").stderr).contains("./src/manifest.rs is of another text"));
+    std::fs::remove_file(package.0.join("board.toml")).unwrap();
+    let output = package.taut("check");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("./src/manifest.rs cannot be renewed: "),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]
@@ -409,4 +439,163 @@ fn what_cannot_be_generated_is_refused() {
     std::fs::write(folder.path().join("Cargo.toml"), "").unwrap();
     says(&MANIFEST.replace("from = \"sense\"", "from = \"sens\""), 2, "did you mean `sense`?");
     says(MANIFEST, 3, "cannot write ./src/manifest.rs");
+}
+
+/// The first block of a kind in a page.
+fn block(page: &str, kind: &str) -> String {
+    let (_, rest) = page.split_once(&format!("```{kind}\n")).unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+#[test]
+fn the_example_of_the_readme_compiles() {
+    let page = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let package = Package::new("readme", &block(&page, "toml"));
+    package.generate();
+    let example = block(&page, "rust,ignore");
+    let main = |example: &str| {
+        format!(
+            "mod manifest;\nuse manifest::{{Tasks, payload, task}};\nuse taut::{{Failure, Job}};\n\
+             struct Control {{ setpoint: payload::Setpoint }}\n{example}\n\
+             taut::main!(manifest::app(|setup| {{\n    \
+                 setup.application(Tasks {{ control: Control {{ setpoint: [0.0; 6] }} }})\n}}));\n"
+        )
+    };
+    package.write("src/main.rs", &main(&example));
+    assert_eq!(
+        package.check(&["--bin", "readme"]).remove("readme").filter(|text| text.contains("error")),
+        None
+    );
+    // What the comment says.
+    let wrong = example.replace(
+        "io.setpoint.latest(job)",
+        "io.setpoint.publish(job, self.setpoint).ok().map(|()| [0.0; 6])",
+    );
+    package.write("src/main.rs", &main(&wrong));
+    let says = "task `control` only reads state `setpoint`";
+    assert!(package.check(&["--bin", "readme"])["readme"].contains(says));
+}
+
+/// The same application as `taut new` makes, with the macro in place of the file.
+#[test]
+fn an_application_in_the_form_of_a_macro_runs() {
+    let made = |folder: &Path, line: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taut"));
+        let output = command.args(line.split(' ')).current_dir(folder).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    };
+    let folder = tempfile::tempdir().unwrap();
+    made(folder.path(), "new form");
+    let read = |path: &str| std::fs::read_to_string(folder.path().join("form").join(path)).unwrap();
+    let package = Package::new("form", &read("taut.toml"));
+    let with_feature =
+        package.read("Cargo.toml").replace("taut = { ", "taut = { features = [\"manifest\"], ");
+    package.write("Cargo.toml", &with_feature);
+    let main = read("src/main.rs");
+    let in_form = main.replace("mod manifest;", "mod manifest {\n    taut::manifest!(\"taut.toml\");\n}");
+    assert_ne!(in_form, main);
+    package.write("src/main.rs", &in_form);
+    package.build();
+
+    // The macro expands to what the file has: a change of the manifest changes both alike, and Cargo sees it.
+    let wrong =
+        read("taut.toml").replace("[tasks.logger]", "[tasks.writer]").replace("\"logger\"", "\"writer\"");
+    package.write("taut.toml", &wrong);
+    let printed = package.check(&[]).remove("form").unwrap();
+    assert!(
+        printed.contains("no field named `logger`") || printed.contains("cannot find `logger`"),
+        "{printed}"
+    );
+
+    // A manifest with faults: the text of `taut check`, once.
+    package.write("taut.toml", &read("taut.toml").replace("deadline = \"10ms\"", "deadline = \"10\""));
+    let printed = package.check(&[]).remove("form").unwrap();
+    assert_eq!(printed.matches("\nerror").count(), 0, "{printed}");
+    for line in
+        ["error: the manifest has faults", "error[TAUT0105]: `10` is not a duration", "--> taut.toml:15:12"]
+    {
+        assert_eq!(printed.matches(line).count(), 1, "{printed}");
+    }
+    for (argument, says) in [
+        ("\"nowhere.toml\"", "error: cannot read nowhere.toml: No such file"),
+        ("taut.toml", "error: write the manifest's path as a string"),
+        ("", "error: write the manifest's path as a string"),
+        ("\"taut.toml\" \"board.toml\"", "error: write the manifest's path as a string"),
+    ] {
+        package.write("src/main.rs", &in_form.replace("\"taut.toml\"", argument));
+        let printed = package.check(&[]).remove("form").unwrap();
+        assert!(printed.contains(says), "{argument}: {printed}");
+    }
+
+    // It runs.
+    package.write("src/main.rs", &in_form);
+    package.write("taut.toml", &read("taut.toml"));
+    made(&package.0, "plan");
+    let program = package.build();
+    let mut command = Command::new(program);
+    command
+        .current_dir(&package.0)
+        .env_remove("TAUT_LOCK")
+        .env_remove("TAUT_RECORD_LIMIT")
+        .env("TAUT_OUT", "out")
+        .env("TAUT_FOR", "1s")
+        .env("TAUT_RUNTIME_DIR", folder.path());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains(" °C, power 100 %, 0 lost"), "{}", text(&output.stdout));
+}
+
+/// An operation of a generated end beside the same operation of the layer below: the instructions of one call, optimised.
+const BOTH: &str = "\
+#[path = \"manifest.rs\"]
+mod manifest;
+use manifest::{payload::Sample, task};
+use taut::{Context, Job, QueueReader, QueueWriter};
+#[unsafe(no_mangle)]
+pub fn by_hand_send(end: &mut QueueWriter<'_, Sample>, job: &mut Job<'_>, value: &Sample) -> bool {
+    end.send_from(job, value).is_ok()
+}
+#[unsafe(no_mangle)]
+pub fn generated_send(io: &mut task::filter::Io<'_>, job: &mut Job<'_>, value: &Sample) -> bool {
+    io.log.send_from(job, value).is_ok()
+}
+#[unsafe(no_mangle)]
+pub fn by_hand_receive(end: &mut QueueReader<'_, Sample>, context: &mut Context<'_>) -> Option<Sample> {
+    end.receive(context)
+}
+#[unsafe(no_mangle)]
+pub fn generated_receive(io: &mut task::logger::Io<'_>, context: &mut Context<'_>) -> Option<Sample> {
+    io.log.receive(context)
+}
+";
+
+/// The instructions of a function in assembly; of a function that is another one, those of that.
+fn instructions(assembly: &str, function: &str) -> usize {
+    let alias = assembly.lines().find_map(|line| line.trim().strip_prefix(&format!(".set {function}, ")));
+    let function = alias.unwrap_or(function);
+    let body = assembly.lines().skip_while(|line| *line != format!("{function}:"));
+    let body = body.take_while(|line| !line.contains(".cfi_endproc"));
+    body.filter(|line| line.starts_with('\t') && !line.trim_start().starts_with('.')).count()
+}
+
+#[test]
+fn an_end_costs_what_the_layer_below_costs() {
+    let package = Package::new("cost", MANIFEST);
+    package.generate();
+    let profile =
+        "\n[profile.dev]\nopt-level = 3\ncodegen-units = 1\n[profile.dev.package.\"*\"]\nopt-level = 0\n";
+    package.write("Cargo.toml", &(package.read("Cargo.toml") + profile));
+    // The file is in a module of its own, as the resource's type is beside it.
+    package.write("src/lib.rs", &format!("mod resource {{ pub type Bus = u64; }}\n{BOTH}"));
+    let assembly = package.0.join("cost.s");
+    let output = package.cargo("rustc", &["--lib", "--", &format!("--emit=asm={}", assembly.display())]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let assembly = std::fs::read_to_string(assembly).unwrap();
+    for operation in ["send", "receive"] {
+        let [by_hand, generated] =
+            ["by_hand", "generated"].map(|form| instructions(&assembly, &format!("{form}_{operation}")));
+        println!("{operation}: {by_hand} instructions by hand, {generated} generated");
+        assert!(by_hand > 2, "{assembly}");
+        assert!(generated.abs_diff(by_hand) * 100 <= by_hand, "{operation}: {by_hand}, {generated}");
+    }
 }
