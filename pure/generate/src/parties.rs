@@ -104,6 +104,15 @@ fn real_time_task(source: Source<'_>, names: &PartyNames, id: TaskId, task: &Rea
     }
     let _ = write!(
         text,
+        "        /// As `taut::Component::reset`.\n        ///\n        /// # Errors\n        /// An error is a further \
+         failure.\n        \
+         fn reset(&mut self, io: &mut {module}::Io<'_>, job: &mut ::taut::Job<'_>) \
+         -> ::core::result::Result<(), Self::Error> {{\n            \
+             let _ = (io, job);\n            Ok(())\n        \
+         }}\n"
+    );
+    let _ = write!(
+        text,
         "        /// As `taut::Component::finish`.\n        ///\n        /// # Errors\n        /// The application's own.\n        \
          fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {{ Ok(()) }}\n    \
          }}\n"
@@ -129,6 +138,9 @@ fn real_time_task(source: Source<'_>, names: &PartyNames, id: TaskId, task: &Rea
                  fn pause(&mut self) {{ self.code.pause(); }}\n            \
                  fn resume(&mut self) {{ self.code.resume(); }}\n            \
                  fn stop(&mut self) {{ self.code.stop(); }}\n            \
+                 fn reset(&mut self, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), ::taut::Failure> {{\n                \
+                     self.code.reset(&mut self.io, job).map_err(::core::convert::Into::into)\n            \
+                 }}\n            \
                  fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {{\n                \
                      self.code.finish()\n            \
                  }}\n        \

@@ -182,7 +182,6 @@ fn task(model: &Model, names: &PartyNames, id: TaskId, owner: &str, indent: &str
                 "{indent}{owner}.{call}(\"{name}\", |create| super::task::{module}::Running::new(code_{at}, create))?;\n"
             )
         }
-        // No task of this class is in a service.
         Class::BestEffort(_) => format!(
             "{indent}{owner}.best_effort(\"{name}\", |create| {{\n{indent}    \
              let mut io = super::task::{module}::Io::new(create)?;\n{indent}    \

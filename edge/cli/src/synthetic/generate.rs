@@ -99,7 +99,7 @@ fn set_up(model: &Model) -> String {
 fn task(model: &Model, id: TaskId, owner: &str, indent: &str) -> String {
     match &model.task(id).class {
         Class::RealTime(real_time) => real_time_task(model, (id, real_time), owner, indent),
-        Class::BestEffort(best_effort) => best_effort_task(model, (id, best_effort), indent),
+        Class::BestEffort(best_effort) => best_effort_task(model, (id, best_effort), owner, indent),
     }
 }
 
@@ -129,11 +129,11 @@ fn real_time_task(model: &Model, (id, task): (TaskId, &RealTime), owner: &str, i
     text
 }
 
-fn best_effort_task(model: &Model, (id, task): (TaskId, &BestEffort), indent: &str) -> String {
+fn best_effort_task(model: &Model, (id, task): (TaskId, &BestEffort), owner: &str, indent: &str) -> String {
     let (inputs, outputs) = ends(model, PartyId::Task(id), None);
     let gap_ns = task.min_gap.unwrap_or(TASK_GAP).as_ns();
     format!(
-        "{indent}app.best_effort(\"{}\", |create| {{\n{indent}    let inputs = {};\n\
+        "{indent}{owner}.best_effort(\"{}\", |create| {{\n{indent}    let inputs = {};\n\
          {indent}    let outputs = {};\n{indent}    Ok(load::best_effort({gap_ns}, inputs, outputs))\n{indent}}})?;\n",
         model.task(id).name,
         list(&inputs, indent),
