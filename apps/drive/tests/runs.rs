@@ -64,6 +64,7 @@ fn run(manifest: &str, mut program: Command) -> Outcome {
     std::fs::write(&lock, plan(manifest).to_lock().unwrap()).unwrap();
     let out = folder.path().join("out");
     program.env("TAUT_LOCK", lock).env("TAUT_OUT", &out).env("TAUT_FOR", "800ms");
+    program.env("TAUT_APPLICATIONS_DIR", folder.path().join("applications"));
     let output = program.env("TAUT_RUNTIME_DIR", folder.path()).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     let reported = String::from_utf8_lossy(&output.stderr);

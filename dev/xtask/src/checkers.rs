@@ -100,6 +100,7 @@ const LONG: [&[(&str, &str)]; 2] = [
 /// The test targets of `live/` that Miri does not run, each with the reason.
 const LEFT_OUT: &[(&str, &str)] = &[
     ("atomic/threads", "constants: the compiler checks them"),
+    ("boot/applications", "starts other processes"),
     ("boot/threads", "constants: the compiler checks them"),
     ("exec/attributes", "`sched_setscheduler`"),
     ("exec/between", "starts other processes"),

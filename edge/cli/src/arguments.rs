@@ -128,6 +128,8 @@ pub(crate) enum Command {
     Calibrate(Calibrate),
     /// Prints the JSON schema of taut.toml.
     Schema,
+    /// Lists the applications that run on this machine, of all users: processes, CPUs and memory.
+    Ps(Ps),
     /// Lists what this machine and this user can guarantee, and how to get the rest.
     Doctor(Doctor),
 }
@@ -499,6 +501,13 @@ fn tenths(text: &str) -> Option<u32> {
 pub(crate) struct Doctor {
     /// A taut.toml, or a folder that has one: check what it needs, too.
     pub(crate) path: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ps {
+    /// How to print the list.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -3,7 +3,7 @@
 
 //! `taut doctor`: what this machine and this user can guarantee.
 
-use taut_boot::{Guarantee, Guarantees};
+use taut_boot::{AdmissionError, Applications, Guarantee, Guarantees};
 use taut_sys::process::{self, Capability, RlimitResource};
 use taut_sys::{machine, memory};
 
@@ -13,7 +13,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::say::outln;
 
 pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Failure> {
-    let mut left = None;
+    let (mut left, mut fits) = (None, true);
     let mut guarantees = match &arguments.path {
         Some(path) => {
             let text = Files::at(path, &[])?.load()?;
@@ -22,7 +22,11 @@ pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Fai
                 return Ok(Outcome::Usage);
             };
             let plan = text.plan(model)?.plan;
-            let guarantees = Guarantees::find(&plan);
+            let mut guarantees = Guarantees::find(&plan);
+            if let Err(why) = Applications::of_machine().check(&plan, &guarantees) {
+                fits = !matches!(why, AdmissionError::Refused { .. });
+                guarantees.lose(Guarantee::Exclusive, why);
+            }
             left = guarantees.throttle_left(&plan);
             guarantees
         }
@@ -58,12 +62,12 @@ pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Fai
         "\nThese are the rights of this command, and so of an application that `taut run` starts. Capabilities\n\
          that `setcap` gives to the file of an application come on top; each build removes them."
     );
-    Ok(if guarantees.is_degraded() { Outcome::Environment } else { Outcome::Yes })
+    Ok(if guarantees.is_degraded() || !fits { Outcome::Environment } else { Outcome::Yes })
 }
 
 /// Removes the guarantees that this command has only through its own file's capabilities: a program that it starts
 /// does not inherit those.
-fn of_started(guarantees: &mut Guarantees) {
+pub(crate) fn of_started(guarantees: &mut Guarantees) {
     let rights = [
         (Guarantee::Priorities, Capability::SysNice, RlimitResource::RealTimePriority, Some(99)),
         (Guarantee::Memory, Capability::IpcLock, RlimitResource::LockedMemory, None),

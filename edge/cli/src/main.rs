@@ -22,6 +22,7 @@ mod others;
 mod outcome;
 mod package;
 mod plan;
+mod ps;
 mod refute;
 mod replay;
 mod report;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
         Command::Schema => explain::schema(),
+        Command::Ps(arguments) => ps::ps(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments, &screen),
     };
     outcome

@@ -7,6 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use taut_boot::{AdmissionError, Applications, EXIT_NOT_ADMITTED, Guarantees};
 use taut_plan::{ClassPlan, Plan, Size};
 use taut_sys::{clock, process, signals};
 use taut_time::Duration;
@@ -14,6 +15,7 @@ use taut_time::Duration;
 use crate::arguments::{Execution, Format, Run, Screen};
 use crate::build;
 use crate::check::size;
+use crate::doctor::of_started;
 use crate::generate;
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
@@ -53,6 +55,12 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
     if arguments.dry_run {
         out!("{}", dry_run(&plan, &out));
         return Ok(Outcome::Yes);
+    }
+    // Boot asks again. Who asks now waits for no build, and keeps the recording of the application that runs, if that is
+    // the same one.
+    if let Err(refused @ AdmissionError::Refused { .. }) = admission(&plan) {
+        errln!("error: {refused}");
+        return Ok(Outcome::Program(EXIT_NOT_ADMITTED));
     }
     // This comes before anything is written, so that a folder without a program stays as it was; what is generated is a part of
     // the program.
@@ -97,6 +105,13 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
     }
     let verdict = report::make(&recording, Format::Human, screen)?;
     Ok(outcome(status, interrupted, || verdict))
+}
+
+/// Whether the application would be admitted now, with the rights that it inherits from this command.
+fn admission(plan: &Plan) -> Result<(), AdmissionError> {
+    let mut guarantees = Guarantees::find(plan);
+    of_started(&mut guarantees);
+    Applications::of_machine().check(plan, &guarantees)
 }
 
 /// The outcome of a run by how the application ended; `if_ended` gives the outcome for an application that ended in
@@ -268,6 +283,10 @@ fn dry_run(plan: &Plan, out: &Path) -> String {
         let _ = writeln!(text, "{arguments}");
     };
     line(format_args!("{} would, in this order:", plan.app));
+    line(format_args!(
+        "  register in {}, unless another application has CPUs that it needs",
+        Applications::of_machine().folder().display()
+    ));
     line(format_args!("  mlockall(MCL_CURRENT | MCL_FUTURE), about {}", size(plan.memory.total)));
     line(format_args!("  open /dev/cpu_dma_latency and write 0, for as long as it runs"));
     if plan.memory.segment.as_bytes() > 0 {

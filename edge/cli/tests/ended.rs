@@ -49,6 +49,7 @@ fn taut(folder: &Path, line: &str) -> (Option<i32>, String) {
         .args(["--default-signal", env!("CARGO_BIN_EXE_taut")])
         .args(line.split_whitespace())
         .current_dir(folder)
+        .env("TAUT_APPLICATIONS_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/applications"))
         .env("NO_COLOR", "1")
         .output()
         .unwrap();

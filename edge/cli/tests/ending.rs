@@ -33,6 +33,7 @@ fn taut(folder: &Path, arguments: &[&str]) -> Command {
         .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_taut"), "run", "."])
         .args(arguments)
         .current_dir(folder)
+        .env("TAUT_APPLICATIONS_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/applications"))
         .env("NO_COLOR", "1");
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     command

@@ -34,7 +34,7 @@ fn ran(
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
     let (out, duration) = (Some(folder.path().to_owned()), Some(Duration::from_ms(300)));
     let ending = taut_run::run(
-        &Config { lock, out, duration, spawned_ns: None, record_limit: None },
+        &Config { lock, out, duration, spawned_ns: None, record_limit: None, applications: None },
         &mut Quiet,
         setup,
     );

@@ -305,6 +305,7 @@ fn program(application: &str, name: &str) -> Command {
         .env_remove("TAUT_RECORD_LIMIT")
         .env("TAUT_OUT", "out")
         .env("TAUT_FOR", "1s")
+        .env("TAUT_APPLICATIONS_DIR", folder.join("applications"))
         .env("TAUT_RUNTIME_DIR", sockets);
     command
 }

@@ -142,6 +142,8 @@ fn every() -> tempfile::TempDir {
 fn taut(folder: &Path, line: &str) -> Command {
     let mut command = building(env!("CARGO_BIN_EXE_taut"));
     command.args(line.split_whitespace()).current_dir(folder);
+    // What else runs on this machine is of no concern to a test.
+    command.env("TAUT_APPLICATIONS_DIR", folder.join("applications"));
     command
 }
 
@@ -258,4 +260,89 @@ fn what_does_not_fit_together_is_refused() {
     says("run . --seed 3", "--synthetic");
     says("run . --synthetic --seed 3", "--seed: only `--execution drawn` draws anything");
     says("run . --synthetic --execution half", "possible values: full, drawn");
+}
+
+/// A folder with an application of this name, one task of which needs most of CPU 0.
+fn hungry(name: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = format!(
+        "manifest = 1\n[app]\nname = \"{name}\"\n[platform]\ncores = [0]\nmemory = \"16MiB\"\n[tasks.t]\n\
+         arrival = {{ periodic = \"10ms\" }}\ndeadline = \"10ms\"\n\
+         wcet = {{ value = \"6ms\", source = \"guess\" }}\n"
+    );
+    std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
+    folder
+}
+
+/// Two applications that need most of a CPU each: while one runs the other one is refused, before its program is built
+/// and if it is started by itself, and it starts once the first one was killed.
+#[test]
+fn two_applications_do_not_share_a_cpu() {
+    let (one, two, machine) = (hungry("one"), hungry("two"), tempfile::tempdir().unwrap());
+    let on_machine = |folder: &Path, line: &str| {
+        let mut command = taut(folder, line);
+        command.env("TAUT_APPLICATIONS_DIR", machine.path());
+        command
+    };
+    let built = on_machine(two.path(), "run . --synthetic --for 10ms").output().unwrap();
+    assert!(two.path().join("target/taut/synthetic/run.taut").exists(), "{}", text(&built.stderr));
+    let mut first = on_machine(one.path(), "run . --synthetic --for 120s");
+    let mut first = first.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let listed = || {
+        let output = on_machine(one.path(), "ps --format json").output().unwrap();
+        let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        list["applications"].as_array().unwrap().clone()
+    };
+    let begun = Instant::now();
+    // The program is built first.
+    while listed().is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(300), "it does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let [running] = &listed()[..] else { panic!("{:?}", listed()) };
+    let pid = running["pid"].as_u64().unwrap() as u32;
+    assert_eq!((&running["app"], &running["cores"][0]["cpu"]), (&"one".into(), &0.into()));
+    /// Ends the application also if the test fails.
+    struct Running(u32);
+    impl Drop for Running {
+        fn drop(&mut self) {
+            let _ = taut_sys::signals::kill(self.0, taut_sys::signals::SIGKILL);
+        }
+    }
+    let application = Running(pid);
+    if running["real_time"] == false {
+        drop(application);
+        first.wait().unwrap();
+        println!("skipped: this user may not create real-time threads");
+        return;
+    }
+    let table = text(&on_machine(two.path(), "ps").output().unwrap().stdout);
+    let line =
+        table.lines().find(|line| line.trim_start().starts_with("one ")).unwrap_or_else(|| panic!("{table}"));
+    assert!(line.contains(&pid.to_string()) && line.contains("yes"), "{table}");
+    let taken = format!("CPU 0: `one` (process {pid} of user ");
+    let recording = two.path().join("target/taut/synthetic/run.taut");
+    let kept = std::fs::read(&recording).unwrap();
+    // By the command, which leaves everything as it was.
+    let refused = on_machine(two.path(), "run . --synthetic --for 10ms").output().unwrap();
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(6), "{said}");
+    assert!(said.contains("TAUT0603: `two` does not fit") && said.contains(&taken), "{said}");
+    assert_eq!(std::fs::read(&recording).unwrap(), kept);
+    // By the program itself.
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("synthetic/release/two-synthetic");
+    let mut alone = Command::new(program);
+    alone.current_dir(two.path()).env("TAUT_APPLICATIONS_DIR", machine.path()).env("TAUT_FOR", "10ms");
+    let alone = alone.output().unwrap();
+    assert_eq!(alone.status.code(), Some(6), "{}", text(&alone.stderr));
+    assert!(text(&alone.stderr).contains(&taken), "{}", text(&alone.stderr));
+    let doctor = on_machine(two.path(), "doctor .").output().unwrap();
+    assert_eq!(doctor.status.code(), Some(3));
+    assert!(text(&doctor.stdout).contains("no   Exclusive: ") && text(&doctor.stdout).contains(&taken));
+    drop(application);
+    assert!(!first.wait().unwrap().success());
+    assert!(listed().is_empty());
+    let runs = on_machine(two.path(), "run . --synthetic --for 100ms").output().unwrap();
+    assert_ne!(runs.status.code(), Some(6), "{}", text(&runs.stderr));
+    assert_ne!(std::fs::read(&recording).unwrap(), kept, "{}", text(&runs.stderr));
 }

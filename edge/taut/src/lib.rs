@@ -83,7 +83,8 @@ macro_rules! payload {
 
 /// Defines `main`: boots the application, runs it, and exits with 0 if it ended in order, 1 if its plan is stale or
 /// unproven, 2 if its plan cannot be loaded for another reason or a variable of the environment is malformed, 3 if
-/// the machine or a privilege is lacking, 5 if the rest of the recording could not be written, 4 otherwise.
+/// the machine or a privilege is lacking, 5 if the rest of the recording could not be written, 6 if the
+/// application does not fit beside those that run on the machine, 4 otherwise.
 /// Installs the allocator that counts heap use on real-time threads.
 ///
 /// The argument is a function or closure `for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>`.

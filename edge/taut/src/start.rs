@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use taut_boot::{Guarantees, LoadError};
+use taut_boot::{Guarantees, LoadError, RunningApplication};
 use taut_plan::Plan;
 use taut_run::{App, Config, Error, Reason, RunObserver};
 use taut_time::Duration;
@@ -40,6 +40,7 @@ pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> E
                 Error::Load(_) => 2,
                 Error::Maps(_) | Error::Privilege(_) | Error::System(_) | Error::Output(..) => 3,
                 Error::Unwritten(..) => taut_run::EXIT_UNWRITTEN,
+                Error::NotAdmitted(_) => taut_run::EXIT_NOT_ADMITTED,
                 _ => 4,
             })
         }
@@ -66,6 +67,12 @@ impl RunObserver for Reporter {
         }
         for lost in &guarantees.lost {
             report!("{lost}");
+        }
+    }
+
+    fn beside(&mut self, others: &[RunningApplication]) {
+        for other in others {
+            report!("note: {other} runs beside this application");
         }
     }
 

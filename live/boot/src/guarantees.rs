@@ -21,6 +21,8 @@ pub enum Guarantee {
     Wakeup,
     /// The kernel does not stop real-time threads that have work.
     Throttle,
+    /// No other application has real-time threads on the plan's cores.
+    Exclusive,
 }
 
 /// The highest priority that an application needs: that of the probe on each of its cores, above all tasks.
@@ -58,13 +60,14 @@ pub struct Guarantees {
 
 impl Guarantee {
     /// All guarantees, each with its meaning.
-    pub const ALL: [(Self, &'static str); 6] = [
+    pub const ALL: [(Self, &'static str); 7] = [
         (Self::Priorities, "real-time threads run before all others (SCHED_FIFO)"),
         (Self::Cores, "real-time threads run on the cores of the plan"),
         (Self::Housekeeping, "all other threads run on the housekeeping cores of the plan"),
         (Self::Memory, "all memory is locked"),
         (Self::Wakeup, "idle cores wake at once (/dev/cpu_dma_latency)"),
         (Self::Throttle, "the kernel stops no real-time thread that has work"),
+        (Self::Exclusive, "no other application has real-time threads on the cores of the plan"),
     ];
 }
 
@@ -106,7 +109,8 @@ impl Guarantees {
         })
     }
 
-    /// Whether a missing guarantee voids the proof. A slow wake-up or the throttle alone does not.
+    /// Whether a missing guarantee voids the proof. A slow wake-up, the throttle, or not to know of other applications
+    /// alone does not.
     pub fn is_degraded(&self) -> bool {
         let grave = [Guarantee::Priorities, Guarantee::Cores, Guarantee::Housekeeping, Guarantee::Memory];
         grave.iter().any(|guarantee| !self.keeps(*guarantee))
@@ -147,6 +151,12 @@ impl Guarantees {
                 "as root: `sysctl kernel.sched_rt_runtime_us=-1`, and if the kernel has it (Linux 6.12 or later) \
                  write 0 to /sys/kernel/debug/sched/fair_server/cpuN/runtime for each core N; a plan that needs less \
                  does not need this: see `taut doctor FOLDER`",
+            ),
+            Guarantee::Exclusive => (
+                "another application may run real-time threads on the same cores, which no proof includes",
+                "end the application that is named, or plan for other cores; if the folder cannot be used, let this user \
+                 make and lock files there: TAUT_APPLICATIONS_DIR names another folder, which must be the same for all \
+                 applications of the machine",
             ),
         };
         self.lost.push(MissingGuarantee { guarantee, why: why.to_string(), means, remedy });
@@ -419,7 +429,7 @@ core = 1
             for (other, _) in Guarantee::ALL {
                 assert_eq!(guarantees.keeps(other), other != lost, "{lost:?} {other:?}");
             }
-            let mild = matches!(lost, Guarantee::Wakeup | Guarantee::Throttle);
+            let mild = matches!(lost, Guarantee::Wakeup | Guarantee::Throttle | Guarantee::Exclusive);
             assert_eq!(guarantees.is_degraded(), !mild, "{lost:?}");
             let MissingGuarantee { means, remedy, .. } = guarantees.lost[0];
             let text = format!("{lost:?} lost: taken away\n  means: {means}\n  to get it: {remedy}");

@@ -8,11 +8,20 @@
 mod given;
 
 use taut_boot::thread::{StartBarrier, ThreadPlacement};
-use taut_boot::{Guarantee, Guarantees, LoadError, LoadedPlan, MapError, Maps, MissingGuarantee};
+use taut_boot::{
+    Admission, AdmissionError, Applications, Conflict, CoreUse, Guarantee, Guarantees, LoadError, LoadedPlan,
+    MapError, Maps, MissingGuarantee, RunningApplication,
+};
 
 #[test]
 fn shared_types_are_send_and_sync() {
     threads! {
+        Applications: both,
+        Admission: both,
+        AdmissionError: both,
+        Conflict: both,
+        CoreUse: both,
+        RunningApplication: both,
         LoadedPlan: both,
         LoadError: both,
         Maps: both,

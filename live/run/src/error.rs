@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use taut_boot::{LoadError, MapError, MissingGuarantee};
+use taut_boot::{AdmissionError, LoadError, MapError, MissingGuarantee};
 
 /// Why an application does not start, or did not end in order.
 #[derive(Debug)]
@@ -11,6 +11,8 @@ use taut_boot::{LoadError, MapError, MissingGuarantee};
 pub enum Error {
     /// There is no plan that may run.
     Load(LoadError),
+    /// The application does not fit beside those that run on this machine.
+    NotAdmitted(AdmissionError),
     /// The planned memory is not available.
     Maps(MapError),
     /// A guarantee is missing and the manifest says `on-missing-privilege = "fail"`.
@@ -90,6 +92,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Load(error) => error.fmt(f),
+            Self::NotAdmitted(error) => error.fmt(f),
             Self::Maps(error) => error.fmt(f),
             Self::Privilege(lost) => {
                 f.write_str("the manifest says on-missing-privilege = \"fail\", and this is missing:")?;
@@ -136,6 +139,12 @@ impl std::error::Error for Error {}
 impl From<LoadError> for Error {
     fn from(error: LoadError) -> Self {
         Self::Load(error)
+    }
+}
+
+impl From<AdmissionError> for Error {
+    fn from(error: AdmissionError) -> Self {
+        Self::NotAdmitted(error)
     }
 }
 

@@ -61,6 +61,8 @@ pub use payload::Payload;
 pub use supervisor::{AppEnd, Config, RECORDING, RunObserver, run};
 
 pub use resource::Resource;
+/// The exit code of an application that ended with [`Error::NotAdmitted`].
+pub use taut_boot::EXIT_NOT_ADMITTED;
 /// Why a job could not lock.
 pub use taut_exec::LockError;
 /// What gives payloads the words of their layout.

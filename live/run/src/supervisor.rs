@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::Builder;
 
-use taut_boot::{Guarantee, Guarantees, LoadedPlan, Maps};
+use taut_boot::{Admission, Applications, Guarantee, Guarantees, LoadedPlan, Maps, RunningApplication};
 use taut_plan::{ClassPlan, OnMissingPrivilege, Plan, Size, ValidPlan};
 use taut_scope::{Block, Scope};
 use taut_sys::account::look_ns;
@@ -35,12 +35,19 @@ pub struct Config {
     pub duration: Option<Duration>,
     /// When the parent started the process, on the monotonic clock (ns), as the parent measured it.
     pub spawned_ns: Option<u64>,
+    /// The applications of the machine, beside which this one must fit. `None` asks nobody, and registers nowhere: other
+    /// applications may take the same CPUs.
+    pub applications: Option<Applications>,
 }
 
 /// Receives the progress of an application, to show it to a person. The runtime calls it on the main thread.
 pub trait RunObserver {
     /// Reports which guarantees are missing, before any thread is real-time.
     fn guarantees(&mut self, guarantees: &Guarantees);
+    /// Reports which applications ran on the machine when this one was admitted.
+    fn beside(&mut self, others: &[RunningApplication]) {
+        let _ = others;
+    }
     /// Reports that the runtime found and removed a segment of an application that had died.
     fn removed_stale(&mut self, what: &str);
     /// Reports that release 0 is set, and how long booting took, if the start of the process is known.
@@ -109,6 +116,16 @@ pub fn run(
     })
 }
 
+/// Asks for admission beside the applications that run, unless the configuration asks nobody. Where nobody can be
+/// asked, a guarantee is lost.
+fn admit(config: &Config, plan: &Plan, guarantees: &mut Guarantees) -> Result<Option<Admission>, Error> {
+    let Some(applications) = &config.applications else { return Ok(None) };
+    match applications.admit(plan, guarantees) {
+        Ok(admission) => Ok(Some(admission)),
+        Err(error) => Ok(error.lose_exclusive(guarantees).map(|()| None)?),
+    }
+}
+
 /// The part of [`run`] that the guardian watches.
 fn booted(
     config: &Config,
@@ -118,6 +135,12 @@ fn booted(
     control: &Control,
     mut guarantees: Guarantees,
 ) -> Result<AppEnd, Error> {
+    // The guardian is a real-time thread, which shows to other users that this application can have some. Held until the
+    // last task has ended, so that the CPUs are free only then.
+    let admission = admit(config, plan, &mut guarantees)?;
+    if let Some(admission) = &admission {
+        observer.beside(admission.others());
+    }
     let recording = config.out.as_ref().map(|out| out.join(RECORDING));
     let maps = Maps::take(plan)?;
     if let Err(error) = memory::lock_all() {
@@ -238,7 +261,8 @@ pub(crate) fn facts(guarantees: &Guarantees) -> String {
 
 impl Config {
     /// The configuration that `taut run` hands to the program it starts, in its environment: `TAUT_LOCK` (else
-    /// `taut.lock` in the working folder), `TAUT_OUT`, `TAUT_RECORD_LIMIT`, `TAUT_FOR`, `TAUT_SPAWNED_NS`.
+    /// `taut.lock` in the working folder), `TAUT_OUT`, `TAUT_RECORD_LIMIT`, `TAUT_FOR`, `TAUT_SPAWNED_NS`. It registers
+    /// among the applications of the machine.
     ///
     /// # Errors
     /// The name and text of a variable that does not parse.
@@ -255,7 +279,8 @@ impl Config {
             Some(text) => Some(text.parse::<Size>().map_err(|_| ("TAUT_RECORD_LIMIT", text))?.as_bytes()),
             None => None,
         };
-        Ok(Self { lock, out, record_limit, duration, spawned_ns })
+        let applications = Some(Applications::of_machine());
+        Ok(Self { lock, out, record_limit, duration, spawned_ns, applications })
     }
 }
 

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration as Time, Instant};
 
 use app::{Observed, STOP_APP, TURN, each, plan, run, run_of};
+use taut_boot::{Applications, Guarantees};
 use taut_event::{Counter, Kind};
 use taut_run::{
     App, Component, Config, Error, Failure, Job, QueueWriter, Reason, Receiver, StateReader, StateWriter,
@@ -380,7 +381,7 @@ fn a_stale_or_unproven_plan_is_refused() {
     let lock: PathBuf = folder.path().join("taut.lock");
     let boot = |expected: &str| {
         let config =
-            Config { lock: lock.clone(), out: None, duration: None, spawned_ns: None, record_limit: None };
+            Config { lock: lock.clone(), out: None, duration: None, spawned_ns: None, record_limit: None, applications: None };
         let error = taut_run::run(&config, &mut Observed::default(), |_| Ok(())).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };
@@ -394,6 +395,57 @@ fn a_stale_or_unproven_plan_is_refused() {
     plan.proven = false;
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
     boot("does not keep every deadline");
+}
+
+/// An application is admitted before anything else, holds its CPUs while it runs, and gives them back.
+#[test]
+fn an_application_is_admitted_first_and_gives_its_cpus_back() {
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = tempfile::tempdir().unwrap();
+    let applications = Applications::at(folder.path().join("applications"));
+    let (plan, manifest) = plan(TICK);
+    std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
+    let lock: PathBuf = folder.path().join("taut.lock");
+    std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
+    let config = Config {
+        lock,
+        out: None,
+        duration: Some(Duration::from_ms(20)),
+        spawned_ns: None,
+        record_limit: None,
+        applications: Some(applications.clone()),
+    };
+    let run = |seen: &Mutex<Vec<String>>| {
+        taut_run::run(&config, &mut Observed::default(), |app| {
+            let running = applications.running().unwrap();
+            *seen.lock().unwrap() = running.iter().map(|one| one.app.clone()).collect();
+            app.task("tick", |_| Ok(each(|_| Ok(()))))
+        })
+    };
+    let seen = Mutex::new(Vec::new());
+    let mut other = plan.clone();
+    "other".clone_into(&mut other.app);
+    let other = applications.admit(&other, &Guarantees::default()).unwrap();
+    match run(&seen) {
+        Err(Error::NotAdmitted(error)) => {
+            assert!(error.to_string().contains("CPU 0: `other` (process "), "{error}");
+            assert!(seen.lock().unwrap().is_empty(), "the application's code did not run");
+        }
+        Ok(_) => println!("skipped: this user may not create real-time threads, which take CPUs"),
+        Err(error) => panic!("{error}"),
+    }
+    drop(other);
+    assert!(run(&seen).unwrap().orderly);
+    assert_eq!(*seen.lock().unwrap(), ["test"]);
+    assert_eq!(applications.running().unwrap(), []);
+    // Without the folder nobody knows of others: that is reported, and the application runs.
+    std::fs::remove_dir_all(applications.folder()).unwrap();
+    std::fs::write(applications.folder(), "").unwrap();
+    let mut observed = Observed::default();
+    let ended = taut_run::run(&config, &mut observed, |app| app.task("tick", |_| Ok(each(|_| Ok(())))));
+    assert!(ended.unwrap().orderly);
+    let lost = observed.lost.iter().filter(|lost| lost.starts_with("Exclusive lost: applications cannot register"));
+    assert_eq!(lost.count(), 1, "{:?}", observed.lost);
 }
 
 #[test]

@@ -278,7 +278,14 @@ fn run<F: Fn(u64) -> u64 + Send + 'static>(
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
     let out = folder.path().join("out");
     let duration = Some(Duration::from_ms(UNTIL_MS));
-    let config = Config { lock, out: Some(out.clone()), duration, spawned_ns: None, record_limit: None };
+    let config = Config {
+        lock,
+        out: Some(out.clone()),
+        duration,
+        spawned_ns: None,
+        record_limit: None,
+        applications: None,
+    };
     let (log, steady) = (Log::default(), plan.channels[0].flow == Flow::Synchronous);
     let ending = taut_run::run(&config, &mut Quiet, |app| {
         for (at, block) in blocks.iter().enumerate() {

@@ -196,6 +196,7 @@ fn plans_that_were_changed_are_refused_or_harmless() {
                 duration: Some(Duration::from_ms(4)),
                 spawned_ns: None,
                 record_limit: None,
+                applications: None,
             };
             match taut_run::run(&config, &mut Quiet, |app| code(app, dispatched)) {
                 Ok(_) => run += 1,

@@ -100,6 +100,7 @@ fn weigh(flow: &str, mechanism: &str, channels: usize, readers: usize) -> (i64, 
         duration: Some(Duration::from_ms(100)),
         spawned_ns: None,
         record_limit: None,
+        applications: None,
     };
     let before = IN_USE.load(Ordering::Relaxed);
     let ending = taut_run::run(&config, &mut Quiet, |app| {

@@ -64,7 +64,7 @@ fn application(folder: &Path) {
     let lock = folder.join("taut.lock");
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
     let (out, duration) = (Some(folder.to_owned()), Some(Duration::from_ms(1_000)));
-    let config = Config { lock, out, duration, spawned_ns: None, record_limit: None };
+    let config = Config { lock, out, duration, spawned_ns: None, record_limit: None, applications: None };
     let ending = taut_run::run(&config, &mut app::Observed::default(), |app| {
         app.task("upper", |_| {
             Ok(each(|job| {

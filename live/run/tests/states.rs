@@ -152,7 +152,14 @@ fn application(folder: &Path, mechanism: &str) {
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
     let out = folder.join("out");
     let duration = Some(Duration::from_ms(20_000));
-    let config = Config { lock, out: Some(out.clone()), duration, spawned_ns: None, record_limit: None };
+    let config = Config {
+        lock,
+        out: Some(out.clone()),
+        duration,
+        spawned_ns: None,
+        record_limit: None,
+        applications: None,
+    };
     let ending = taut_run::run(&config, &mut Quiet, set_up).unwrap();
     assert!(ending.orderly);
     let run = Run::from_bytes(&std::fs::read(out.join(RECORDING)).unwrap()).unwrap();

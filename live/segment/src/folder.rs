@@ -25,6 +25,16 @@ pub fn runtime_folder() -> PathBuf {
     default_folder().0
 }
 
+/// The folder in which the applications of all users of this machine register: `$TAUT_APPLICATIONS_DIR` if it is set,
+/// else one in `/dev/shm`, where every user may create entries. It need not exist.
+///
+/// It does not follow `$TAUT_RUNTIME_DIR`: two applications that look for sockets in different folders still share the
+/// machine's CPUs.
+pub fn applications_folder() -> PathBuf {
+    let set = std::env::var_os("TAUT_APPLICATIONS_DIR").filter(|value| !value.is_empty());
+    set.map_or_else(|| Path::new("/dev/shm").join("taut.applications"), PathBuf::from)
+}
+
 /// The folder that holds an application's socket.
 #[derive(Clone, Copy)]
 pub(crate) enum Folder<'a> {

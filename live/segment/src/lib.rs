@@ -170,7 +170,8 @@ pub use client::{Attached, Liveness, attach, attach_in};
 pub use directory::{ChannelEntry, Directory, DirectoryError, EVENT_COUNT_BYTES, Role};
 pub use error::{Error, FolderProblem};
 pub use folder::{
-    OwnerSocket, found, found_in, remove_stale, remove_stale_in, runtime_folder, stale, stale_in,
+    OwnerSocket, applications_folder, found, found_in, remove_stale, remove_stale_in, runtime_folder, stale,
+    stale_in,
 };
 pub use header::{HEADER_BYTES, OwnerState};
 pub use listener::{AttachedClient, ListenerReport};

@@ -94,6 +94,11 @@ pub fn real_time_threads(mut found: impl FnMut(RealTimeThread)) {
     }
 }
 
+/// Whether a process has a real-time thread, which takes the right to one. Allocates: for best-effort threads.
+pub fn has_real_time_thread(pid: u32) -> bool {
+    numbers(&format!("/proc/{pid}/task")).any(|tid| real_time_thread(pid, tid).is_some())
+}
+
 /// The entries of a folder whose names are numbers.
 fn numbers(folder: &str) -> impl Iterator<Item = u32> {
     let entries = fs::read_dir(folder).into_iter().flatten();

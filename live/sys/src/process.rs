@@ -81,6 +81,20 @@ pub fn is_gone(pid: u32) -> bool {
     pid != 0 && signals::kill(pid, 0).is_err_and(|error| error.errno == libc::ESRCH)
 }
 
+/// The PID namespace of this process, as Linux names it: only there its id means this process. `None` where `/proc` is
+/// not mounted.
+pub fn pid_namespace() -> Option<String> {
+    std::fs::read_link("/proc/self/ns/pid").ok()?.into_os_string().into_string().ok()
+}
+
+/// The user whose rights a process has; `None` if there is no such process.
+pub fn effective_uid_of(pid: u32) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    // The owner of the folder is root instead if the process has capabilities of its program's file.
+    let ids = text.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    ids.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// The user whose rights this process has; 0 for root.
 pub fn effective_uid() -> u32 {
     // SAFETY: no arguments, cannot fail.
@@ -274,6 +288,7 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("10").spawn().unwrap();
         assert!(start_time_of(child.id()).unwrap() >= own);
         assert!([0, 1, pid(), child.id()].into_iter().all(|there| !is_gone(there)));
+        assert_eq!(effective_uid_of(child.id()), Some(effective_uid()));
         crate::signals::kill(child.id(), crate::signals::SIGKILL).unwrap();
         // The child is dead, but not collected yet: `start_time_of` no longer finds it.
         let deadline = crate::clock::monotonic_ns() + 5_000_000_000;
@@ -284,6 +299,7 @@ mod tests {
         child.wait().unwrap();
         assert!(is_gone(child.id()));
         assert_eq!(start_time_of(child.id()), None);
+        assert_eq!(effective_uid_of(child.id()), None);
     }
 
     #[test]

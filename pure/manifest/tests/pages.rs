@@ -8,7 +8,7 @@ use taut_manifest::{LoadedManifest, SourceText, explain, load, render};
 use taut_model::{Code, codes};
 
 /// Codes that the analysis or the plan reports, or that need more entries than a page can show.
-const WITHOUT_EXAMPLE: [Code; 14] = [
+const WITHOUT_EXAMPLE: [Code; 15] = [
     codes::DEADLINE_MISSED,
     codes::CORE_OVERLOADED,
     codes::CHAIN_TOO_SLOW,
@@ -22,6 +22,7 @@ const WITHOUT_EXAMPLE: [Code; 14] = [
     codes::CORE_FULL,
     codes::LOCK_STALE,
     codes::LOCK_EDITED,
+    codes::NOT_ADMITTED,
     codes::NOT_CARRIED_OVER,
 ];
 

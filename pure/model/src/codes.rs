@@ -97,6 +97,7 @@ codes! { $
     509 EXECUTOR_MISFIT "an executor that cannot enforce what the manifest asks"
     601 LOCK_STALE "taut.lock is missing or out of date"
     602 LOCK_EDITED "taut.lock is not what `taut plan` wrote"
+    603 NOT_ADMITTED "an application that does not fit beside those that run"
     701 NOT_CARRIED_OVER "something that another tool's format does not express"
 }
 

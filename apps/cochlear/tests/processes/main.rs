@@ -350,9 +350,9 @@ fn a_second_application_is_refused() {
     let (place, mut first) = hearing("first");
     let mut second = Process::start(&mut place.application_command("second", &[]));
     let status = second.end();
-    assert_ne!(status.code(), Some(0));
+    assert_eq!(status.code(), Some(6));
     let said = second.seen.join("\n");
-    assert!(said.contains("already running") || said.contains("already run"), "{said}");
+    assert!(said.contains("TAUT0603") && said.contains("has the same name"), "{said}");
     first.stop();
 }
 

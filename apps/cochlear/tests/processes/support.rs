@@ -48,6 +48,8 @@ impl Place {
     fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env("TAUT_RUNTIME_DIR", self.path("sockets")).stdin(Stdio::null());
+        // What else runs on this machine is of no concern to a test.
+        command.env("TAUT_APPLICATIONS_DIR", self.path("applications"));
         command
     }
 

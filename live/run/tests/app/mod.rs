@@ -118,7 +118,14 @@ pub fn run_of(
     let lock = folder.join("taut.lock");
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
     let out = folder.join("out");
-    let config = Config { lock, out: Some(out.clone()), duration, spawned_ns: None, record_limit: None };
+    let config = Config {
+        lock,
+        out: Some(out.clone()),
+        duration,
+        spawned_ns: None,
+        record_limit: None,
+        applications: None,
+    };
     let mut reported = Observed::default();
     let ending = taut_run::run(&config, &mut reported, setup);
     let records =
