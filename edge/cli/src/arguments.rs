@@ -166,6 +166,15 @@ pub(crate) struct Manifest {
     pub(crate) overlay: Vec<PathBuf>,
 }
 
+/// What a proof may not rest on.
+#[derive(Debug, Args)]
+pub(crate) struct Denied {
+    /// What the proof must not rest on: each such place gets a diagnostic, and makes the answer no; may be given several
+    /// times.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) deny: Vec<Deny>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Generate {
     #[command(flatten)]
@@ -182,9 +191,8 @@ pub(crate) struct Generate {
 pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) manifest: Manifest,
-    /// What the proof must not rest on: each guess gets a diagnostic, and makes the answer no.
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub(crate) deny: Vec<Deny>,
+    #[command(flatten)]
+    pub(crate) denied: Denied,
     /// How to print the answer.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
@@ -194,6 +202,8 @@ pub(crate) struct Check {
 pub(crate) struct Plan {
     #[command(flatten)]
     pub(crate) manifest: Manifest,
+    #[command(flatten)]
+    pub(crate) denied: Denied,
     /// Write nothing; exit with 1 if taut.lock is out of date.
     #[arg(long)]
     pub(crate) check: bool,
@@ -284,6 +294,8 @@ pub(crate) struct Refute {
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) manifest: Manifest,
+    #[command(flatten)]
+    pub(crate) denied: Denied,
     /// How long to run, with a unit: 10s, 500ms.
     #[arg(
         long = "for",
@@ -528,8 +540,10 @@ enum Color {
 /// What a proof may not rest on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Deny {
-    /// Execution times with `source = "guess"`, and costs of the machine that nobody measured.
+    /// Execution times with `source = "guess"`, and costs of the machine that nobody measured, defaults included.
     Guesses,
+    /// Costs of the machine that the manifest and its overlays do not state, so that defaults apply.
+    Defaults,
 }
 
 /// How to show output, on stdout and on stderr.

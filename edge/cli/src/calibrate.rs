@@ -69,10 +69,11 @@ impl Times {
         task.fit.as_ref().filter(|_| self.fitted)
     }
 
-    /// The runs that the value rests on: that with the largest time, or all for a fit.
-    fn evidence(&self, task: &CalibratedTask) -> &[CalibratedRun] {
-        let runs = self.calibration.runs();
-        if self.fit_of(task).is_some() { runs } else { &runs[task.max_run..=task.max_run] }
+    /// The runs that the value rests on, each with the number of the task's jobs in it: all runs that have jobs of the
+    /// task.
+    fn evidence<'t>(&'t self, task: &'t CalibratedTask) -> impl Iterator<Item = (&'t CalibratedRun, u64)> {
+        let runs = self.calibration.runs().iter().zip(task.jobs_by_run.iter().copied());
+        runs.filter(|(_, jobs)| *jobs > 0)
     }
 
     fn overlay(&self) -> String {
@@ -108,9 +109,9 @@ impl Times {
             text.push_str("source = \"measured\"\n");
             let _ = writeln!(text, "margin = \"{}\"", percent(self.margin_permille));
             text.push_str("evidence = [\n");
-            for run in self.evidence(task) {
+            for (run, jobs) in self.evidence(task) {
                 let (file, hash) = (quoted(&run.file), quoted(&run.hash));
-                let _ = writeln!(text, "    {{ file = {file}, hash = {hash} }},");
+                let _ = writeln!(text, "    {{ file = {file}, hash = {hash}, jobs = {jobs} }},");
             }
             text.push_str("]\n");
         }
@@ -181,7 +182,7 @@ impl Times {
         let task = |task: &CalibratedTask| {
             let mut value = serde_json::json!(task);
             value["value_ns"] = self.value_ns(task).into();
-            let files = self.evidence(task).iter().map(|run| &run.file);
+            let files = self.evidence(task).map(|(run, _)| &run.file);
             let files: Vec<&String> = files.filter(|_| task.max_ns.is_some()).collect();
             value["evidence"] = serde_json::json!(files);
             value

@@ -3,15 +3,17 @@
 
 //! `taut check`: is the manifest sound, and does every deadline hold?
 
+use std::fmt;
 use std::path::Path;
 
 use taut_plan::{ClassPlan, Plan, Size};
+use taut_planner::Planned;
 use taut_time::shown;
 
-use crate::arguments::{Check, Deny, Format, Screen};
+use crate::arguments::{Check, Denied, Deny, Format, Screen};
 use crate::columns::{columns, rounded};
 use crate::generate;
-use crate::input::Files;
+use crate::input::{Files, Text};
 use crate::outcome::{Failure, Outcome};
 use crate::say::{errln, out, outln};
 
@@ -20,14 +22,7 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
     let text = files.load()?;
     let mut planned = text.planned()?;
     let proven = planned.as_ref().map(|planned| planned.plan.proven);
-    let mut denied = false;
-    if let (Some(planned), Some(model)) = (&mut planned, text.model())
-        && arguments.deny.contains(&Deny::Guesses)
-    {
-        let guesses = taut_planner::guesses(model);
-        denied = !guesses.is_empty();
-        planned.faults.extend(guesses);
-    }
+    let denied = arguments.denied.judge(&text, &mut planned);
     match arguments.format {
         Format::Human => {
             text.show(planned.as_ref(), screen);
@@ -36,7 +31,7 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
                     out!("{}", summary(&planned.plan));
                     about_generated(&files.folder);
                     if denied {
-                        errln!("denied: the proof rests on guesses");
+                        errln!("denied: {}", arguments.denied);
                     }
                 }
                 Some(_) => errln!("not proven: no plan is written and nothing is run"),
@@ -68,6 +63,33 @@ fn about_generated(folder: &Path) {
             errln!("{path} is of another text of the manifest: `taut run` and `taut generate` renew it");
         }
         Err(error) => errln!("{} cannot be renewed: {error}", folder.join(generate::USUAL).display()),
+    }
+}
+
+impl Denied {
+    /// Adds a fault for each place at which the proof rests on what is denied. Whether there is one.
+    pub(crate) fn judge(&self, text: &Text, planned: &mut Option<Planned>) -> bool {
+        let Some((model, planned)) = text.model().zip(planned.as_mut()) else { return false };
+        let faults = if self.deny.contains(&Deny::Guesses) {
+            // Defaults are guesses.
+            taut_planner::guesses(model)
+        } else if self.deny.contains(&Deny::Defaults) {
+            taut_planner::defaults(model)
+        } else {
+            Vec::new()
+        };
+        let denied = !faults.is_empty();
+        planned.faults.extend(faults);
+        denied
+    }
+}
+
+impl fmt::Display for Denied {
+    /// Why the answer is no, if it is.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what =
+            if self.deny.contains(&Deny::Guesses) { "guesses" } else { "defaults, which no machine has" };
+        write!(f, "the proof rests on {what}")
     }
 }
 

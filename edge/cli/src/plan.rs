@@ -27,13 +27,18 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
         out!("{}", why.map_err(|error| Failure::Usage(error.to_string()))?);
         return Ok(Outcome::Yes);
     }
-    let planned = text.planned()?;
+    let mut planned = text.planned()?;
+    let denied = arguments.denied.judge(&text, &mut planned);
     text.show(planned.as_ref(), screen);
     let Some(planned) = planned else {
         return Ok(Outcome::Usage);
     };
     if !planned.plan.proven {
         errln!("not proven: {} is not written", files.lock.display());
+        return Ok(Outcome::No);
+    }
+    if denied {
+        errln!("denied: {}, so {} is not written", arguments.denied, files.lock.display());
         return Ok(Outcome::No);
     }
     let new = planned.plan;
@@ -53,6 +58,11 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
     }
     write(&files.lock, &lock)?;
     outln!("wrote {}", files.lock.display());
+    match new.basis().map_or(0, |basis| basis.guesses) {
+        0 => {}
+        1 => outln!("  it rests on 1 guess, which `taut check` names"),
+        guesses => outln!("  it rests on {guesses} guesses, which `taut check` names"),
+    }
     if let Some(not) = new.not_executed() {
         errln!("the plan is proven, but cannot run: this version does not execute {}", not.what);
         errln!("  help: {}", not.help);

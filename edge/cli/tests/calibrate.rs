@@ -37,29 +37,31 @@ fn an_overlay_replaces_the_guesses_of_a_proof() {
     let overlay = std::fs::read_to_string(folder.path().join("board.toml")).unwrap();
     assert_eq!(answer.out, overlay);
     let hash = taut_plan::digest(&std::fs::read(folder.path().join("night/run.taut")).unwrap());
-    let of = |task: &str, value: &str| {
+    let of = |task: &str, value: &str, jobs: u64| {
         format!(
             "[tasks.{task}.wcet]\nvalue = \"{value}\"\nsource = \"measured\"\nmargin = \"20%\"\nevidence = [\n    \
-             {{ file = \"night/run.taut\", hash = \"{hash}\" }},\n]\n"
+             {{ file = \"night/run.taut\", hash = \"{hash}\", jobs = {jobs} }},\n]\n"
         )
     };
-    assert_eq!(tables(&overlay), of("control", "1234.567us") + &of("log", "400us"));
+    assert_eq!(tables(&overlay), of("control", "1234.567us", 4_000) + &of("log", "400us", 1_000));
     says(&answer, "# 4000 jobs, the largest took 1.24 ms; the plan's 2.00 ms holds.\n");
     says(&answer, "# night/run.taut: 5000 jobs on Cortex-A72, kernel 6.6.31-rt.\n");
     // The proof rests on the recording, and says so.
     let check = taut(folder.path(), "check --overlay board.toml");
     assert_eq!(check.code, Some(0), "{}", check.err);
-    says(&check, "rests on  execution times: 2 measured\n");
+    says(&check, "rests on  execution times: 2 measured (in 1000 jobs or more, `log` in fewest)\n");
     says(&check, "recordings: night/run.taut\n");
     let basis = json(&taut(folder.path(), "check --overlay board.toml --format json"));
     let control = &basis["rests_on"]["execution_times"][0];
     assert_eq!((&control["task"], &control["time_ns"]), (&"control".into(), &1_481_481.into()), "rounded up");
-    assert_eq!(control["evidence"][0]["hash"], hash);
+    assert_eq!((&control["evidence"][0]["hash"], &control["jobs"]), (&hash.clone().into(), &4_000.into()));
     // The plan keeps it.
     assert_eq!(taut(folder.path(), "plan --overlay board.toml").code, Some(0));
     let lock = std::fs::read_to_string(folder.path().join("taut+board.lock")).unwrap();
     assert!(
-        lock.contains(&format!("wcet-evidence = [{{ file = \"night/run.taut\", hash = \"{hash}\" }}]")),
+        lock.contains(&format!(
+            "wcet-evidence = [{{ file = \"night/run.taut\", hash = \"{hash}\", jobs = 4000 }}]"
+        )),
         "{lock}"
     );
     assert_eq!(taut(folder.path(), "plan --check --overlay board.toml").code, Some(0));
@@ -99,7 +101,12 @@ fn several_runs_are_one_measurement() {
     let control = &found["tasks"][usize::from(CONTROL)];
     assert_eq!((&control["jobs"], &control["max_ns"]), (&8_000.into(), &1_030_000.into()));
     assert_eq!((&control["value_ns"], &control["holds"]), (&1_030_000.into(), &true.into()));
-    assert_eq!(control["evidence"], serde_json::json!(["two/run.taut"]));
+    assert_eq!(
+        control["evidence"],
+        serde_json::json!(["one/run.taut", "two/run.taut"]),
+        "no job of either took longer"
+    );
+    assert_eq!(control["jobs_by_run"], serde_json::json!([4_000, 4_000]));
     for quantile in ["p50_ns", "p99_ns", "p999_ns"] {
         assert!((800_000..1_030_000).contains(&control[quantile].as_u64().unwrap()), "{control}");
     }

@@ -17,6 +17,7 @@ fn taut(folder: &Path, line: &str) -> Answer {
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_taut"))
         .args(line.split_whitespace())
         .current_dir(folder)
+        .env("TAUT_APPLICATIONS_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/applications"))
         .env("NO_COLOR", "1")
         .env_remove("CLICOLOR_FORCE")
         .env("COLUMNS", "100")
@@ -59,7 +60,10 @@ fn check_says_what_the_proof_rests_on() {
 
     let text = two_tasks("2ms").replacen("\"measured\"", "\"guess\"", 1);
     let guessed = folder(&text);
-    says(&taut(guessed.path(), "check"), "execution times: 1 measured, 1 guess (fast)");
+    says(
+        &taut(guessed.path(), "check"),
+        "execution times: 1 measured (in how many jobs is not stated), 1 guess (fast)",
+    );
     let json = taut(guessed.path(), "check --format json");
     let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     let basis = &json["rests_on"];
@@ -79,6 +83,23 @@ fn check_says_what_the_proof_rests_on() {
     let defaults =
         "the manifest does not state costs of the machine: `release`, `context-switch`, `kernel-blocking`";
     assert!(denied.err.contains(defaults), "{}", denied.err);
+    // Defaults alone, and nothing is written or run.
+    for (command, said) in [
+        ("check --deny defaults", "denied: the proof rests on defaults, which no machine has"),
+        ("plan --deny defaults", "so ./taut.lock is not written"),
+        ("run --deny defaults", "so two is not run"),
+        ("plan --deny guesses", "denied: the proof rests on guesses, so"),
+        ("run --deny defaults --deny guesses", "denied: the proof rests on guesses, so"),
+    ] {
+        let denied = taut(guessed.path(), command);
+        assert_eq!(denied.code, Some(1), "{command} {}", denied.err);
+        assert!(denied.err.contains(said) && denied.err.contains(defaults), "{command} {}", denied.err);
+        let guess = denied.err.contains("the execution time of task `fast` is a guess");
+        assert_eq!(guess, command.contains("guesses"), "{command} {}", denied.err);
+        assert!(!guessed.path().join("taut.lock").exists(), "{command}");
+    }
+    let planned = taut(guessed.path(), "plan");
+    says(&planned, "  it rests on 4 guesses, which `taut check` names\n");
 
     // Everything that matters is stated. Tasks that lock nothing need no cost of a lock.
     let overheads =
@@ -87,9 +108,20 @@ fn check_says_what_the_proof_rests_on() {
     let unsaid = taut(folder(&stated).path(), "check --deny guesses");
     assert_eq!(unsaid.code, Some(1), "{}", unsaid.err);
     assert!(unsaid.err.contains("costs of the machine are guesses"), "{}", unsaid.err);
-    let answer = taut(folder(&(stated + "source = \"measured\"\n")).path(), "check --deny guesses");
+    let stands = taut(folder(&stated).path(), "check --deny defaults");
+    assert_eq!(stands.code, Some(0), "a stated cost is no default: {}", stands.err);
+    let measured_all = stated + "source = \"measured\"\n";
+    let answer = taut(folder(&measured_all).path(), "check --deny guesses");
     assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
     says(&answer, "costs of the machine: release, context-switch, kernel-blocking measured");
+    let planned = taut(folder(&measured_all).path(), "plan --deny guesses --deny defaults");
+    assert_eq!(
+        (planned.code, planned.out.contains("guess")),
+        (Some(0), false),
+        "{}{}",
+        planned.out,
+        planned.err
+    );
 }
 
 #[test]

@@ -580,6 +580,12 @@ static RECORDING: Table = Table {
             Need::Required,
             "The digest of its bytes: `sha256:` and 64 hexadecimal digits.",
         ),
+        key(
+            "jobs",
+            Type::Integer { min: 1, max: i64::MAX },
+            Need::Optional,
+            "How many jobs of the task were measured in it.",
+        ),
     ],
 };
 

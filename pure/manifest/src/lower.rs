@@ -212,7 +212,8 @@ fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
 /// `None` for a recording that could not be read.
 fn recording(item: &Item<'_>) -> Option<EvidenceFile> {
     let Item::Fields(fields) = item else { return None };
-    Some(EvidenceFile { file: fields.text("file")?.to_owned(), hash: fields.text("hash")?.to_owned() })
+    let jobs = fields.integer("jobs").and_then(|jobs| u64::try_from(jobs).ok());
+    Some(EvidenceFile { file: fields.text("file")?.to_owned(), hash: fields.text("hash")?.to_owned(), jobs })
 }
 
 /// Sections are known by position, so a section that could not be read keeps its place.

@@ -47,6 +47,9 @@ pub struct TimeBasis {
     /// The recordings in which it was measured, as the manifest states them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<EvidenceFile>,
+    /// How many jobs were measured in these recordings; none if the manifest does not state it for each of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<u64>,
 }
 
 /// A cost of the machine.
@@ -68,6 +71,12 @@ fn word(source: Evidence) -> &'static str {
     }
 }
 
+/// The jobs of all recordings; none if there is no recording, or one that does not state its jobs.
+fn jobs(evidence: &[EvidenceFile]) -> Option<u64> {
+    let all = evidence.iter().try_fold(0_u64, |sum, of| Some(sum.saturating_add(of.jobs?)));
+    all.filter(|_| !evidence.is_empty())
+}
+
 impl Plan {
     /// What the proof of the plan rests on; none if there is no real-time task, so that there is nothing to prove.
     pub fn basis(&self) -> Option<Basis> {
@@ -77,6 +86,7 @@ impl Plan {
                 time_ns: wcet.as_ns(),
                 source: *wcet_source,
                 evidence: wcet_evidence.clone(),
+                jobs: jobs(wcet_evidence),
             }),
             ClassPlan::BestEffort {} => None,
         };
@@ -118,6 +128,9 @@ impl Basis {
             .filter(|source| count(*source) > 0)
             .map(|source| format!("{} {}", count(source), word(source)))
             .collect();
+        if let (Some(measured), Some(jobs)) = (times.first_mut(), self.measured_jobs()) {
+            *measured += &format!(" ({jobs})");
+        }
         let guessed = self.execution_times.iter().filter(|time| time.source == Evidence::Guess);
         let guessed: Vec<&str> = guessed.map(|time| time.task.as_str()).collect();
         if !guessed.is_empty() && guessed.len() < self.execution_times.len() {
@@ -152,6 +165,28 @@ impl Basis {
         }
         lines.push(format!("the machine: {}", self.assumptions.join("; ")));
         lines
+    }
+}
+
+impl Basis {
+    /// In how many jobs the execution times were measured, in words; `None` if none was measured.
+    fn measured_jobs(&self) -> Option<String> {
+        let measured = || self.execution_times.iter().filter(|time| time.source == Evidence::Measured);
+        measured().next()?;
+        let unstated: Vec<&str> =
+            measured().filter(|time| time.jobs.is_none()).map(|time| time.task.as_str()).collect();
+        let fewest = measured().filter_map(|time| Some((time.jobs?, time.task.as_str()))).min();
+        Some(match (fewest, unstated.as_slice()) {
+            (None, _) => "in how many jobs is not stated".to_owned(),
+            (Some((jobs, _)), []) if measured().count() == 1 => format!("in {jobs} jobs"),
+            (Some((jobs, task)), []) => format!("in {jobs} jobs or more, `{task}` in fewest"),
+            (Some((jobs, task)), unstated) => {
+                let more = unstated.len().saturating_sub(NAMED);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                let named = unstated.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+                format!("in {jobs} jobs or more, `{task}` in fewest; not stated for {named}{more}")
+            }
+        })
     }
 }
 

@@ -25,7 +25,7 @@ mod set;
 mod shown;
 
 pub use advice::advise::advise_task;
-pub use advice::guesses::guesses;
+pub use advice::guesses::{defaults, guesses};
 pub use make::Planned;
 pub use overrides::OverrideError;
 pub use selection::decide::why_channel;

@@ -58,8 +58,10 @@ fn each_figure_has_its_source() {
     // The margin is part of the time.
     task(&mut draft, "m0").wcet.margin_permille = 500;
     draft.tasks.insert(1, best_effort("shell"));
-    let recorded = |file: &str| EvidenceFile { file: file.into(), hash: format!("sha256:{file}") };
-    task(&mut draft, "m0").evidence = vec![recorded("night/run.taut"), recorded("day/run.taut")];
+    let recorded =
+        |file: &str, jobs| EvidenceFile { file: file.into(), hash: format!("sha256:{file}"), jobs };
+    let both = || vec![recorded("night/run.taut", Some(900)), recorded("day/run.taut", Some(350))];
+    task(&mut draft, "m0").evidence = both();
     let times = [("m0", 1_500_000, Evidence::Measured), ("s1", 1_000_000, Evidence::Static)]
         .into_iter()
         .chain([("g2", 1_000_000, Evidence::Guess)])
@@ -68,9 +70,10 @@ fn each_figure_has_its_source() {
             time_ns,
             source,
             evidence: Vec::new(),
+            jobs: None,
         });
     let mut times: Vec<TimeBasis> = times.collect();
-    times[0].evidence = vec![recorded("night/run.taut"), recorded("day/run.taut")];
+    (times[0].evidence, times[0].jobs) = (both(), Some(1_250));
     let overheads = [
         ("release", 60_000, "measured"),
         ("context-switch", 5_000, "static"),
@@ -90,7 +93,7 @@ fn each_figure_has_its_source() {
     assert_eq!(
         expected.lines(),
         [
-            "execution times: 1 measured, 1 static, 1 guess (g2)".to_owned(),
+            "execution times: 1 measured (in 1250 jobs), 1 static, 1 guess (g2)".to_owned(),
             "recordings: night/run.taut, day/run.taut".to_owned(),
             "costs of the machine: release measured; context-switch static; kernel-blocking guess".to_owned(),
             format!("the machine: {machine}; {linux}"),
@@ -141,13 +144,17 @@ fn costs_that_count() {
 #[test]
 fn guesses_that_are_named() {
     for (letters, guesses, says) in [
-        ("mm", 0, "2 measured"),
+        ("mm", 0, "2 measured (in how many jobs is not stated)"),
         ("s", 0, "1 static"),
         ("ggg", 3, "3 guess"),
-        ("mgg", 2, "1 measured, 2 guess (g1, g2)"),
+        ("mgg", 2, "1 measured (in how many jobs is not stated), 2 guess (g1, g2)"),
         ("gsggg", 4, "1 static, 4 guess (g0, g2, g3, g4)"),
-        ("mggggg", 5, "1 measured, 5 guess (g1, g2, g3, g4 and 1 more)"),
-        ("mggggggs", 6, "1 measured, 1 static, 6 guess (g1, g2, g3, g4 and 2 more)"),
+        ("mggggg", 5, "1 measured (in how many jobs is not stated), 5 guess (g1, g2, g3, g4 and 1 more)"),
+        (
+            "mggggggs",
+            6,
+            "1 measured (in how many jobs is not stated), 1 static, 6 guess (g1, g2, g3, g4 and 2 more)",
+        ),
     ] {
         let basis = basis(&sources(letters));
         assert_eq!(basis.lines()[0], format!("execution times: {says}"));
@@ -160,12 +167,36 @@ fn guesses_that_are_named() {
     assert!(lines[1].starts_with("the machine: "));
 }
 
+/// The summary says in how many jobs times were measured, as far as the manifest states it.
+#[test]
+fn measured_jobs_are_counted() {
+    let mut draft = sources("mmmmmm");
+    let recorded = |jobs| EvidenceFile { file: "run.taut".into(), hash: "sha256:0".into(), jobs };
+    let line = |draft: &Draft| basis(draft).lines()[0].clone();
+    task(&mut draft, "m1").evidence = vec![recorded(Some(70)), recorded(None)];
+    assert_eq!(
+        line(&draft),
+        "execution times: 6 measured (in how many jobs is not stated)",
+        "one of two is not"
+    );
+    task(&mut draft, "m1").evidence[1].jobs = Some(u64::MAX);
+    task(&mut draft, "m3").evidence = vec![recorded(Some(80))];
+    assert_eq!(
+        line(&draft),
+        "execution times: 6 measured (in 80 jobs or more, `m3` in fewest; not stated for m0, m2, m4, m5)"
+    );
+    let mut more = sources("mmmmmmm");
+    task(&mut more, "m3").evidence = vec![recorded(Some(80))];
+    assert!(line(&more).ends_with("not stated for m0, m1, m2, m4 and 2 more)"), "{}", line(&more));
+}
+
 /// Faults at the places of a manifest that state a guess, or leave a cost to its default.
 #[test]
 fn guesses_of_a_manifest() {
     let mut draft = sources("mgs");
     draft.tasks.push(best_effort("shell"));
     let of = |draft: &Draft| shown(&taut_planner::guesses(&model(draft)));
+    let defaulted = |draft: &Draft| shown(&taut_planner::defaults(&model(draft)));
     let measure = "let `taut bench --out machine.toml` measure them, and give that with `--overlay`";
     let task_guessed = "TAUT0224: the execution time of task `g1` is a guess\n  \
                         tasks.g1.wcet.source: not measured\n  \
@@ -195,8 +226,9 @@ fn guesses_of_a_manifest() {
     let sources = &mut draft.platform.overheads.sources;
     (sources.release, sources.context_switch, sources.kernel_blocking) = (all, all, all);
     assert_eq!(of(&draft), "", "the cost of a lock does not count where there is none");
+    assert_eq!(defaulted(&draft), "");
     draft.platform.overheads.sources = OverheadSources::NONE;
     draft.platform.overheads.release = Duration::ZERO;
     draft.tasks.retain(|task| task.name == "shell");
-    assert_eq!(of(&draft), "", "nothing is proven of it");
+    assert_eq!((of(&draft), defaulted(&draft)), (String::new(), String::new()), "nothing is proven of it");
 }

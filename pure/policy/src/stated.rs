@@ -52,6 +52,9 @@ pub struct EvidenceFile {
     pub file: String,
     /// The digest of its bytes, as the manifest states it: `sha256:` and 64 hexadecimal digits.
     pub hash: String,
+    /// How many jobs of the task were measured in it; none if the manifest does not state it.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub jobs: Option<u64>,
 }
 
 /// The objective in choosing mechanisms, among those that meet every deadline and every chain's latency. The other

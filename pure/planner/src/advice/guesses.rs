@@ -18,30 +18,36 @@ pub fn guesses(model: &Model) -> Vec<Fault> {
             faults.push(Fault::error(codes::GUESSED, message, place, "not measured").help(help));
         }
     }
-    if model.real_time().next().is_none() {
-        return faults;
-    }
-    let all = overheads(model);
-    let names = |source: Option<Evidence>| {
-        let of = all.iter().filter(|overhead| overhead.source == source);
-        of.map(|overhead| format!("`{}`", overhead.name)).collect::<Vec<_>>().join(", ")
-    };
-    let bench = "let `taut bench --out machine.toml` measure them, and give that with `--overlay`";
-    let (defaults, guessed) = (names(None), names(Some(Evidence::Guess)));
-    if !defaults.is_empty() {
-        let message = format!("the manifest does not state costs of the machine: {defaults}");
-        let place = KeyPath::key("platform.overheads");
-        faults.push(
-            Fault::error(codes::GUESSED, message, place, "the plan uses defaults, which are guesses")
-                .help(bench),
-        );
-    }
-    if !guessed.is_empty() {
+    faults.extend(defaults(model));
+    if let Some(guessed) = names(model, Some(Evidence::Guess)) {
         let message = format!("costs of the machine are guesses: {guessed}");
         let place = KeyPath::value("platform.overheads.source");
         let text = "`source` is `\"guess\"`, or left out";
-        let help = format!("{bench}; or write `source = \"measured\"` if they were");
+        let help = format!("{BENCH}; or write `source = \"measured\"` if they were");
         faults.push(Fault::error(codes::GUESSED, message, place, text).help(help));
     }
     faults
+}
+
+/// A fault if costs of the machine are those of no machine: the manifest does not state them, so that defaults apply.
+pub fn defaults(model: &Model) -> Vec<Fault> {
+    let fault = |defaults| {
+        let message = format!("the manifest does not state costs of the machine: {defaults}");
+        let place = KeyPath::key("platform.overheads");
+        let text = "the plan uses defaults, which are guesses";
+        Fault::error(codes::GUESSED, message, place, text).help(BENCH)
+    };
+    names(model, None).map(fault).into_iter().collect()
+}
+
+const BENCH: &str = "let `taut bench --out machine.toml` measure them, and give that with `--overlay`";
+
+/// The costs of the machine with this source that the proof includes; `None` if there is none.
+fn names(model: &Model, source: Option<Evidence>) -> Option<String> {
+    // Without a real-time task nothing is proven, and no cost counts.
+    model.real_time().next()?;
+    let all = overheads(model);
+    let of = all.iter().filter(|overhead| overhead.source == source);
+    let names: Vec<String> = of.map(|overhead| format!("`{}`", overhead.name)).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }

@@ -77,6 +77,8 @@ pub struct CalibratedTask {
     pub cpu: u16,
     /// Jobs that count.
     pub jobs: u64,
+    /// Of these, the jobs of each run, by position.
+    pub jobs_by_run: Vec<u64>,
     /// Complete jobs that do not count.
     pub left_out: u64,
     /// The largest measured execution time; none without jobs.
@@ -155,6 +157,8 @@ struct TaskTimes {
     planned_ns: u64,
     /// By run, in the order of releases (ns).
     runs: Vec<Vec<u64>>,
+    /// Jobs that count, by position of the run.
+    jobs_by_run: Vec<u64>,
     left_out: u64,
     /// Jobs that were ended when their budget was used up.
     ended_early: u64,
@@ -244,6 +248,9 @@ impl Calibration {
 impl TaskTimes {
     fn add(&mut self, run: usize, jobs: &SoundJobs, report: &Report) {
         self.runs.push(jobs.counting.iter().map(|job| job.cpu).collect());
+        // An earlier run may have lacked the task.
+        self.jobs_by_run.resize(run, 0);
+        self.jobs_by_run.push(jobs.counting.len() as u64);
         self.left_out += jobs.held + jobs.elsewhere;
         self.ended_early += jobs.ended_early;
         let Some(largest) = jobs.counting.iter().max_by_key(|job| job.cpu) else { return };
@@ -269,6 +276,7 @@ impl TaskTimes {
             name: self.name.clone(),
             cpu: self.cpu,
             jobs: sorted.len() as u64,
+            jobs_by_run: self.jobs_by_run.clone(),
             left_out: self.left_out,
             max_ns,
             max_run,
@@ -526,6 +534,7 @@ mod tests {
         assert_eq!((calibration.app(), calibration.runs().len()), ("cochlear", 2));
         let processing = task(&calibration, PROCESSING);
         assert_eq!((processing.jobs, processing.max_ns, processing.max_run), (2_500, Some(5_200_000), 1));
+        assert_eq!(processing.jobs_by_run, [1_250, 1_250]);
         assert!(!processing.holds && processing.against_plan().contains("exceeds the plan's"));
         let report = Report::new(&plan, &quiet);
         let alone = added(&[("a", &plan, &quiet)]);
