@@ -325,7 +325,8 @@ impl<'p> App<'p> {
     }
 
     fn timing(&self, task: usize) -> Option<Timing> {
-        let ClassPlan::RealTime { arrival, deadline, on_overrun, .. } = &self.plan.tasks[task].class else {
+        let ClassPlan::RealTime { arrival, deadline, on_overrun, heap, .. } = &self.plan.tasks[task].class
+        else {
             return None;
         };
         let service = self.plan.tasks[task].service.as_ref();
@@ -334,12 +335,22 @@ impl<'p> App<'p> {
             Arrival::Periodic { period, offset } => (period.as_ns(), offset.as_ns(), None),
             Arrival::Sporadic { min_gap, trigger } => (min_gap.as_ns(), 0, Some(trigger.clone())),
         };
-        let on_overrun = *on_overrun;
+        let (on_overrun, heap) = (*on_overrun, *heap);
         let deadline_ns = deadline.as_ns();
         let by_client = trigger.as_ref().and_then(|trigger| self.plan.channel(trigger));
         let by_client = by_client.is_some_and(|channel| self.plan.channels[channel].writer.client);
         let task = position(task);
-        Some(Timing { task, service, period_ns, offset_ns, deadline_ns, on_overrun, trigger, by_client })
+        Some(Timing {
+            task,
+            service,
+            period_ns,
+            offset_ns,
+            deadline_ns,
+            on_overrun,
+            heap,
+            trigger,
+            by_client,
+        })
     }
 
     /// Checks that the code uses everything that the manifest names: with an unused part, the proof would be about

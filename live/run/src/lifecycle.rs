@@ -27,7 +27,7 @@
 //!   dispatched core a limit of the job stops the application instead ([`taut_exec::TaskSetup::limit`]).
 //! - `Skip` of a paused service: a native thread records it in place of the job. A dispatcher does not know services; it
 //!   releases the job, and the job does nothing.
-//! - `Failed` and `ScopeExceeded`: a native job records them at its completion. A dispatched job records them before it,
+//! - `Failed`, `ScopeExceeded` and `HeapUsed`: a native job records them at its completion. A dispatched job records them before it,
 //!   because the dispatcher records the completion later.
 //! - `Counted`: a native task has a thread of its own and records every count of that thread. Dispatched tasks share
 //!   threads; each task records its heap uses, and the core records the rest (`CoreCounted`).
@@ -37,7 +37,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use taut_event::{Counter, Kind};
 use taut_exec::{Remedy, Trouble};
 use taut_lock::Listener;
-use taut_plan::{FailureRemedy, Overrun};
+use taut_plan::{FailureRemedy, HeapPolicy, Overrun};
 use taut_scope::Scope;
 use taut_sys::{clock, interrupt};
 
@@ -60,6 +60,7 @@ pub(crate) struct Timing {
     pub(crate) offset_ns: u64,
     pub(crate) deadline_ns: u64,
     pub(crate) on_overrun: Overrun,
+    pub(crate) heap: HeapPolicy,
     pub(crate) trigger: Option<String>,
     /// Whether a client writes the channel that releases the task.
     pub(crate) by_client: bool,
@@ -133,6 +134,8 @@ pub(crate) struct JobContext<'s> {
     waits: u64,
     /// Heap uses of dispatched jobs, which share threads.
     heap_uses: u64,
+    /// Heap uses of the thread when the native job that runs began; `None` if nothing counts them.
+    heap_before: Option<u64>,
 }
 
 /// The life of a job.
@@ -158,6 +161,7 @@ impl<'s> JobContext<'s> {
             next_ns: 0,
             waits: 0,
             heap_uses: 0,
+            heap_before: None,
         }
     }
 
@@ -181,6 +185,7 @@ impl<'s> JobContext<'s> {
     pub(crate) fn record_start(&mut self, job: Released, start_ns: u64) {
         self.event_recorder.own(job.at_ns, Kind::Release, job.number, 0);
         self.event_recorder.own(start_ns, Kind::Start, job.number, 0);
+        self.heap_before = heap_uses();
     }
 
     /// Runs the code of a job that has begun, in an empty release scope, and completes the job's flows. `inner` is the
@@ -275,6 +280,7 @@ impl<'s> JobContext<'s> {
     ) {
         self.event_recorder.own(end_ns, Kind::Complete, job.number, cpu_ns);
         self.record_failure(result, job.number, end_ns);
+        self.record_heap(uses_since(self.heap_before), job.number, end_ns);
         let response_ns = end_ns.saturating_sub(job.at_ns);
         if response_ns > self.timing.deadline_ns {
             self.event_recorder.own(end_ns, Kind::Miss, job.number, response_ns);
@@ -296,6 +302,14 @@ impl<'s> JobContext<'s> {
         }
     }
 
+    /// Records that a job used the heap, if the manifest denies that. The heap has served the job: a request that it
+    /// refused would end the process, because code that allocates does not expect a refusal.
+    fn record_heap(&mut self, uses: u64, number: u64, at_ns: u64) {
+        if uses > 0 && self.timing.heap == HeapPolicy::Deny {
+            self.event_recorder.own(at_ns, Kind::HeapUsed, number, uses);
+        }
+    }
+
     /// Runs a job that a dispatcher has released and begun, and that the dispatcher completes.
     pub(crate) fn execute_dispatched(
         &mut self,
@@ -309,7 +323,11 @@ impl<'s> JobContext<'s> {
         if result.is_err() || self.scope.refused() != 0 {
             self.record_failure(result, released.number, clock::monotonic_ns());
         }
-        self.heap_uses += heap_uses().zip(before).map_or(0, |(after, before)| after - before);
+        let uses = uses_since(before);
+        if uses > 0 {
+            self.record_heap(uses, released.number, clock::monotonic_ns());
+        }
+        self.heap_uses += uses;
     }
 
     /// Records the overrun of a native job that ended at `end_ns`, and returns the remedy; `None` if the job did not
@@ -487,6 +505,11 @@ pub(crate) fn drop_panic(panic: Box<dyn std::any::Any + Send>) {
     if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(next);
     }
+}
+
+/// How often the calling thread has used the heap since it had used it `before` times; 0 if nothing counts.
+fn uses_since(before: Option<u64>) -> u64 {
+    heap_uses().zip(before).map_or(0, |(after, before)| after - before)
 }
 
 /// Notifies a component of its service's state.

@@ -252,7 +252,7 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use taut_event::{Kind, Record};
-    use taut_plan::{Input, Overrun, Plan, digest};
+    use taut_plan::{HeapPolicy, Input, Overrun, Plan, digest};
     use taut_scope::Scope;
     use taut_trace::{RingOwner, ring};
 
@@ -295,6 +295,7 @@ wcet = { value = "100us", source = "guess" }
             offset_ns: 0,
             deadline_ns: PERIOD_NS,
             on_overrun,
+            heap: HeapPolicy::Deny,
             trigger: trigger.map(str::to_owned),
             by_client: false,
         };

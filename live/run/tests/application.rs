@@ -121,22 +121,47 @@ priority = 40
     }
 }
 
+/// The policy of the task goes before that of the application, which is to deny. The heap serves the job in any case, and
+/// the application goes on.
 #[test]
-fn a_heap_use_is_counted() {
-    let outcome = run(TICK, Some(Duration::from_ms(30)), |app| {
-        app.task("tick", |_| {
-            let mut used = false;
-            Ok(each(move |job| {
-                if job.number() >= 3 && !used {
-                    used = true;
-                    std::hint::black_box(Box::new(job.number()));
-                }
-                Ok(())
-            }))
-        })
-    });
-    let heap = outcome.of(Kind::Counted).into_iter().find(|r| r.job == Counter::HeapUse as u64).unwrap();
-    assert_eq!(heap.value, 2, "one allocation and one free");
+fn a_job_that_uses_the_heap_has_failed_unless_it_is_counted() {
+    /// The job that used the heap, plus 1.
+    static USER: AtomicU64 = AtomicU64::new(0);
+    let of_task = |heap: &str| format!("{TICK}heap = \"{heap}\"\n");
+    for executor in ["native", "dispatched"] {
+        for (app, task, is_denied) in [
+            ("", TICK.to_owned(), true),
+            ("heap = \"count\"\n", TICK.to_owned(), false),
+            ("", of_task("count"), false),
+            ("heap = \"count\"\n", of_task("deny"), true),
+        ] {
+            let what = format!("{executor} {app} {task}");
+            USER.store(0, Ordering::Relaxed);
+            let tables = format!("executor = \"{executor}\"\n{task}");
+            let outcome = run_of(app, &tables, Some(Duration::from_ms(60)), |app| {
+                app.task("tick", |_| {
+                    Ok(each(move |job| {
+                        if job.number() >= 3 && USER.load(Ordering::Relaxed) == 0 {
+                            let number = std::hint::black_box(Box::new(job.number()));
+                            USER.store(*number + 1, Ordering::Relaxed);
+                        }
+                        Ok(())
+                    }))
+                })
+            });
+            assert!(outcome.ending.as_ref().unwrap().orderly, "{what}");
+            let user = USER.load(Ordering::Relaxed) - 1;
+            let counts = outcome.of(Kind::Counted);
+            let counted = counts.iter().find(|record| record.job == Counter::HeapUse as u64).unwrap();
+            assert_eq!(counted.value, 2, "one allocation and one free: {what}");
+            let denied: Vec<_> =
+                outcome.of(Kind::HeapUsed).iter().map(|record| (record.job, record.value)).collect();
+            assert_eq!(denied, if is_denied { vec![(user, 2)] } else { vec![] }, "{what}");
+            let completed = outcome.of(Kind::Complete);
+            assert!(completed.iter().any(|record| record.job == user), "it is complete nevertheless: {what}");
+            assert!(completed.iter().any(|record| record.job > user), "{what}");
+        }
+    }
 }
 
 #[test]
@@ -380,8 +405,14 @@ fn a_stale_or_unproven_plan_is_refused() {
     let (mut plan, manifest) = plan(TICK);
     let lock: PathBuf = folder.path().join("taut.lock");
     let boot = |expected: &str| {
-        let config =
-            Config { lock: lock.clone(), out: None, duration: None, spawned_ns: None, record_limit: None, applications: None };
+        let config = Config {
+            lock: lock.clone(),
+            out: None,
+            duration: None,
+            spawned_ns: None,
+            record_limit: None,
+            applications: None,
+        };
         let error = taut_run::run(&config, &mut Observed::default(), |_| Ok(())).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };
@@ -444,7 +475,8 @@ fn an_application_is_admitted_first_and_gives_its_cpus_back() {
     let mut observed = Observed::default();
     let ended = taut_run::run(&config, &mut observed, |app| app.task("tick", |_| Ok(each(|_| Ok(())))));
     assert!(ended.unwrap().orderly);
-    let lost = observed.lost.iter().filter(|lost| lost.starts_with("Exclusive lost: applications cannot register"));
+    let lost =
+        observed.lost.iter().filter(|lost| lost.starts_with("Exclusive lost: applications cannot register"));
     assert_eq!(lost.count(), 1, "{:?}", observed.lost);
 }
 

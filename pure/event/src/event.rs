@@ -228,6 +228,7 @@ mod tests {
             (Event::Beside { server: 1, passed: ns(2), others: ns(3) }, 1, 2, 3),
             (Event::TooMany { channel: 1, job: 2, values: 3 }, 1, 2, 3),
             (Event::Panicked { task: 1, job: 2, remedy: 1 }, 1, 2, 1),
+            (Event::HeapUsed { task: 1, job: 2, uses: 3 }, 1, 2, 3),
         ]
     }
 

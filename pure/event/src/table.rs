@@ -371,6 +371,16 @@ macro_rules! with_all_events {
                 /// What the runtime did about it, in the order of `taut_policy::FailureRemedy`.
                 remedy: u64 = value,
             }
+            /// A job used the heap, which its manifest denies. Follows its `Complete`, or precedes it where a dispatcher
+            /// schedules.
+            HeapUsed = 45 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// Allocations, reallocations and frees.
+                uses: u64 = value,
+            }
         }
     };
 }

@@ -112,6 +112,12 @@ static APP: Table = Table {
             "What happens when a job panics, unless its service has `on-failure`. By default `stop-app` if the application \
              has `safe-state`, otherwise `stop-service`; see `docs/life-cycle.md`.",
         ),
+        key(
+            "heap",
+            Type::Words(HEAP),
+            Need::Default("deny"),
+            "What it means if a job of a real-time task that does not state it uses the heap; see `docs/heap.md`.",
+        ),
     ],
 };
 
@@ -121,6 +127,14 @@ static AFTER_FAILURE: &[Word] = &[
         "The task's service stops, or the task alone if it belongs to none. The others continue.",
     ),
     word("stop-app", "The application stops in order."),
+];
+
+static HEAP: &[Word] = &[
+    word(
+        "deny",
+        "The job has failed, and the report calls the run broken. The heap serves the job nevertheless.",
+    ),
+    word("count", "It is counted, and the report says how often."),
 ];
 
 /// Any size.
@@ -416,6 +430,12 @@ static REAL_TIME: Table = Table {
             "How long a job may have its core before it overruns, overheads included; at least its execution time \
              with its margin. Where `on-overrun` is `kill-job`, `demote` or `stop-app`, the analysis charges other \
              tasks this budget and one section, not the execution time.",
+        ),
+        key(
+            "heap",
+            Type::Words(HEAP),
+            Need::Optional,
+            "What it means if a job uses the heap: if it allocates, reallocates or frees. As `app.heap` says by default.",
         ),
         key(
             "jitter",

@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 
 use taut_model::{
     AfterFailure, Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft,
-    ClientDraft, ClientKind, Cost, Draft, Evidence, EvidenceFile, Executor, Flow, LockingProtocol, Mechanism,
-    OnFailureDraft, OnMissingPrivilege, OverflowPolicy, OverheadSources, Overheads, Overrun, Payload,
-    PayloadField, Platform, RealTimeDraft, Reception, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft,
-    ServerDraft, ServerPolicy, ServiceDraft, ServiceStart, Shared, Size, Stated, TaskDraft,
+    ClientDraft, ClientKind, Cost, Draft, Evidence, EvidenceFile, Executor, Flow, HeapPolicy,
+    LockingProtocol, Mechanism, OnFailureDraft, OnMissingPrivilege, OverflowPolicy, OverheadSources,
+    Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft, Reception, Scalar, SchedulingPolicy,
+    SectionDraft, SegmentDraft, ServerDraft, ServerPolicy, ServiceDraft, ServiceStart, Shared, Size, Stated,
+    TaskDraft,
 };
 use taut_time::Duration;
 
@@ -21,6 +22,7 @@ use crate::read::{Fields, Item};
 pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
     let app = root.fields("app");
     let text = |key: &str| app.and_then(|app| app.text(key)).map(str::to_owned);
+    let heap = app.and_then(|app| HeapPolicy::from_word(app.word("heap")?)).unwrap_or_default();
     Draft {
         app: App {
             name: text("name").unwrap_or_default(),
@@ -49,7 +51,7 @@ pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
         tasks: all(root, "tasks", |name, fields| TaskDraft {
             name,
             service: fields.and_then(|fields| fields.text("service")).map(str::to_owned),
-            class: class(fields),
+            class: class(fields, heap),
         }),
         clients: all(root, "clients", |name, fields| ClientDraft {
             name,
@@ -168,7 +170,8 @@ fn payload(name: String, fields: Option<&Fields<'_>>) -> Payload {
     Payload { name, fields: list }
 }
 
-fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
+/// `heap`: the policy of a real-time task that does not state one.
+fn class(fields: Option<&Fields<'_>>, heap: HeapPolicy) -> ClassDraft {
     let Some(fields) = fields.filter(|fields| fields.variant == "real-time") else {
         let min_gap = fields.and_then(|fields| fields.duration("min-gap"));
         let server = fields.and_then(|fields| fields.text("server")).map(str::to_owned);
@@ -199,6 +202,7 @@ fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
                 _ => Overrun::SkipNext,
             },
             budget: fields.duration("budget"),
+            heap: fields.word("heap").and_then(HeapPolicy::from_word).unwrap_or(heap),
         },
         evidence: wcet.map_or(&[][..], |wcet| wcet.many("evidence")).iter().filter_map(recording).collect(),
         sections: fields.many("sections").iter().map(section).collect(),

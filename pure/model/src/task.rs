@@ -3,7 +3,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use taut_policy::{Arrival, Evidence, EvidenceFile, Overrun};
+use taut_policy::{Arrival, Evidence, EvidenceFile, HeapPolicy, Overrun};
 use taut_time::Duration;
 
 use crate::{ChannelId, CoreId, Section, Segment, ServiceId, Size};
@@ -77,11 +77,13 @@ pub struct Stated {
     pub on_overrun: Overrun,
     /// How long a job may execute before it overruns, at least C. `None` sets no limit but the next release.
     pub budget: Option<Duration>,
+    /// What it means if a job uses the heap.
+    pub heap: HeapPolicy,
 }
 
 impl Stated {
     /// A task of which nothing else is stated: preemptible, released on time, without scopes and without a budget. Its
-    /// late jobs run on.
+    /// late jobs run on, and it does not use the heap.
     pub const fn new(deadline: Duration, wcet: Cost) -> Self {
         Self {
             deadline,
@@ -92,6 +94,7 @@ impl Stated {
             release: Size::ZERO,
             on_overrun: Overrun::RunOn,
             budget: None,
+            heap: HeapPolicy::Deny,
         }
     }
 }

@@ -39,9 +39,9 @@ pub use shape::{
 /// Types of other crates that occur in a plan.
 pub use taut_policy::{
     AfterFailure, Aim, Arrival, ChannelKind, ClientReads, Evidence, EvidenceFile, FailureRemedy, Flow,
-    LockingProtocol, Mechanism, MechanismForm, OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun,
-    PROBE_PERIOD, PROBE_PRIORITY, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy, ServiceStart,
-    Waiting, Way, is_name, lock_mechanisms, spare_slots,
+    HeapPolicy, LockingProtocol, Mechanism, MechanismForm, OnFailure, OnMissingPrivilege, OverflowPolicy,
+    Overrun, PROBE_PERIOD, PROBE_PRIORITY, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy,
+    ServiceStart, Waiting, Way, is_name, lock_mechanisms, spare_slots,
 };
 pub use taut_time::Size;
 pub use valid::{Invalid, ValidPlan};

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use taut_policy::{
-    AfterFailure, Aim, Arrival, ChannelKind, Evidence, EvidenceFile, Flow, LockingProtocol, Mechanism,
-    OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun, SchedulingPolicy, ServiceStart, Way,
+    AfterFailure, Aim, Arrival, ChannelKind, Evidence, EvidenceFile, Flow, HeapPolicy, LockingProtocol,
+    Mechanism, OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun, SchedulingPolicy, ServiceStart, Way,
 };
 use taut_time::{Duration, Size};
 
@@ -242,6 +242,9 @@ pub enum ClassPlan {
         /// How long a job may execute before it overruns.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         budget: Option<Duration>,
+        /// What it means if a job uses the heap.
+        #[serde(default, skip_serializing_if = "is_denied")]
+        heap: HeapPolicy,
         /// Its own persistent scope; a task of a service also has the service's.
         persistent: ScopePlan,
         /// Its release scope.
@@ -253,6 +256,10 @@ pub enum ClassPlan {
 
 fn is_newest(flow: &Flow) -> bool {
     *flow == Flow::Newest
+}
+
+fn is_denied(heap: &HeapPolicy) -> bool {
+    *heap == HeapPolicy::Deny
 }
 
 fn one() -> u32 {

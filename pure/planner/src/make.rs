@@ -238,6 +238,7 @@ fn class(
         terms,
         on_overrun: task.on_overrun,
         budget: task.budget,
+        heap: task.heap,
         persistent,
         release,
     }

@@ -107,7 +107,7 @@ pub use sections::{LocalResource, Uncontended};
 pub use server::ServerPolicy;
 pub use srp::{Srp, SrpTask};
 pub use stated::{
-    Aim, CAPACITY_MAX, Evidence, EvidenceFile, OnMissingPrivilege, PRIORITY_MAX, PROBE_PERIOD,
+    Aim, CAPACITY_MAX, Evidence, EvidenceFile, HeapPolicy, OnMissingPrivilege, PRIORITY_MAX, PROBE_PERIOD,
     PROBE_PRIORITY, SAFE_STATE_MAX, STACK_BYTES, is_name,
 };
 pub use store::Store;

@@ -90,6 +90,35 @@ impl Aim {
     }
 }
 
+/// What it means if a job uses the heap: if it allocates, reallocates or frees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum HeapPolicy {
+    /// The job has failed, and the run is not as it was proven: the heap may take any time.
+    #[default]
+    Deny,
+    /// It is counted, and the report says how often.
+    Count,
+}
+
+impl HeapPolicy {
+    /// All policies.
+    pub const ALL: [Self; 2] = [Self::Deny, Self::Count];
+
+    /// Its word in a manifest.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Count => "count",
+        }
+    }
+
+    /// The policy with this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.word() == word)
+    }
+}
+
 /// What to do without the privilege for real-time scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]

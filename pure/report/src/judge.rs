@@ -764,6 +764,10 @@ impl<'a> Judge<'a> {
         if seen.scope_exceeded > 0 {
             self.warnings.push(Warning::ScopeExceeded { task: name(), times: seen.scope_exceeded });
         }
+        if let Some(first) = seen.heap_used.iter().min() {
+            let (task, jobs, at_ns) = (name(), seen.heap_used.len() as u64, self.since_begin(*first));
+            self.breaches.push(Breach::HeapUsed { task, jobs, at_ns });
+        }
         // Other dropped releases are no breach: the overrun policy or a pause dropped them.
         let beyond = &seen.beyond_backlog;
         if let Some(first) = beyond.iter().min() {

@@ -128,6 +128,7 @@ fn of_event(plan: &Plan, event: Event) -> Option<Content> {
         Event::Skip { task, job, .. } => trouble(task, "release dropped", ("job", job)),
         Event::Failed { task, code, .. } => trouble(task, "job failed", ("code", code)),
         Event::Panicked { task, job, .. } => trouble(task, "job panicked", ("job", job)),
+        Event::HeapUsed { task, uses, .. } => trouble(task, "job failed: it used the heap", ("uses", uses)),
         Event::ScopeExceeded { task, bytes, .. } => {
             trouble(task, "release scope exhausted", ("asked_bytes", bytes))
         }

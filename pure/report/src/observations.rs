@@ -51,6 +51,8 @@ pub(crate) struct OfTask {
     /// By code.
     pub(crate) failed: BTreeMap<u64, u64>,
     pub(crate) panics: Vec<JobPanic>,
+    /// The instants of jobs that used the heap against the manifest.
+    pub(crate) heap_used: Vec<u64>,
     pub(crate) scope_exceeded: u64,
     pub(crate) counts: Vec<(Counter, u64)>,
     pub(crate) lost: u64,
@@ -215,6 +217,7 @@ impl Observations {
                 let remedy = FailureRemedy::ALL.into_iter().find(|known| *known as u64 == remedy);
                 self.task(task, |of| of.panics.push(JobPanic { at, job, remedy }));
             }
+            Event::HeapUsed { task, .. } => self.task(task, |of| of.heap_used.push(at)),
             Event::ScopeExceeded { task, .. } => self.task(task, |of| of.scope_exceeded += 1),
             Event::Counted { task, count, times } => self.task(task, |of| of.counts.push((count, times))),
             Event::Lost { task, records } => self.task(task, |of| add(&mut of.lost, records)),

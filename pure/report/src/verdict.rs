@@ -291,6 +291,15 @@ pub enum Breach {
         /// The instant, after release 0.
         at_ns: u64,
     },
+    /// Jobs of a task with `heap = "deny"` used the heap. It served them, in a time that no proof includes.
+    HeapUsed {
+        /// The task.
+        task: String,
+        /// How many jobs.
+        jobs: u64,
+        /// When the first of them completed, after release 0.
+        at_ns: u64,
+    },
     /// Records of a real-time task were lost, so the run is not shown to have kept its bounds.
     Lost {
         /// The task.

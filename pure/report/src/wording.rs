@@ -67,6 +67,7 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
         Breach::Panicked { task, job, at_ns } => {
             format!("`{task}` job {job} panicked at {}, and its task stopped", span(*at_ns))
         }
+        Breach::HeapUsed { task, jobs, at_ns } => heap_used(task, *jobs, *at_ns),
         Breach::Lost { task, records } => lost_records(&format!("`{task}`"), *records),
         Breach::LostOnCore { cpu, records } => lost_records(&format!("CPU {cpu}"), *records),
         Breach::Slept { task, times } => slept(task, *times),
@@ -174,6 +175,14 @@ fn dropped_releases(task: &str, releases: u64, at_ns: u64) -> String {
     format!(
         "{} of `{task}` dropped from {} on, because more waited than fall due in a stall of 10 s",
         plural(releases, "release", "releases"),
+        span(at_ns)
+    )
+}
+
+fn heap_used(task: &str, jobs: u64, at_ns: u64) -> String {
+    format!(
+        "{} of `{task}` used the heap from {} on, which its manifest denies: the heap may take any time",
+        plural(jobs, "job", "jobs"),
         span(at_ns)
     )
 }

@@ -564,6 +564,24 @@ fn releases_that_were_dropped_for_want_of_room_are_told() {
     assert!(report.json().contains("\"breach\": \"releases-dropped\""));
 }
 
+/// The heap may take any time: a run in which a job used it against the manifest is not as it was proven.
+#[test]
+fn a_job_that_used_the_heap_is_a_breach() {
+    let mut run = run(Script::quiet());
+    let of = |job: u64| {
+        let at = Instant::from_ns(BEGIN + (job + 1) * 8 * MS);
+        Record { at, kind: Kind::HeapUsed, cpu: 0, subject: PROCESSING, job, value: 2 }
+    };
+    // Sorted by thread, not overall.
+    run.records.extend([of(11), of(10), of(12)]);
+    let report = Report::new(&plan(), &run);
+    let used = Breach::HeapUsed { task: "processing".to_owned(), jobs: 3, at_ns: 88 * MS };
+    assert_eq!(report.verdict(), &RunVerdict::Broken(vec![used]));
+    let said = "3 jobs of `processing` used the heap from 88.0 ms on, which its manifest denies";
+    assert!(report.text(200, false).contains(said), "{}", report.text(200, false));
+    assert!(report.json().contains("\"breach\": \"heap-used\""));
+}
+
 #[test]
 fn what_was_lost_is_not_kept() {
     let mut run = run(Script::quiet());

@@ -5,8 +5,8 @@ use taut_model::{
     ChannelKind, Evidence, Mechanism, OnMissingPrivilege, OverflowPolicy, Overrun, SchedulingPolicy, Size,
 };
 use taut_plan::{
-    Arrival, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryMap, MemoryPlan, Overrides, Plan,
-    ReaderPlan, Region, ServicePlan, StepPlan, TaskPlan, TermPlan, WriterPlan, digest,
+    Arrival, ChainPlan, ChannelPlan, ClassPlan, CorePlan, HeapPolicy, Input, MemoryMap, MemoryPlan,
+    Overrides, Plan, ReaderPlan, Region, ServicePlan, StepPlan, TaskPlan, TermPlan, WriterPlan, digest,
 };
 use taut_time::Duration;
 
@@ -54,6 +54,7 @@ fn task(task: Task) -> TaskPlan {
             terms: task.terms,
             on_overrun: Overrun::SkipNext,
             budget: None,
+            heap: HeapPolicy::Deny,
             persistent: task.persistent,
             release: task.release,
         },

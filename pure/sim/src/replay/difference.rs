@@ -98,7 +98,7 @@ impl Names<'_> {
             Recorded::Panicked { .. } => other,
             Recorded::ScopeExceeded { .. } | Recorded::Slept { .. } | Recorded::Service { .. } => other,
             Recorded::Send { .. } | Recorded::Receive { .. } => other,
-            Recorded::Drop { .. } | Recorded::TooMany { .. } => other,
+            Recorded::Drop { .. } | Recorded::TooMany { .. } | Recorded::HeapUsed { .. } => other,
             Recorded::Stall { .. } | Recorded::ChainEnd { .. } | Recorded::Budget { .. } => other,
             Recorded::Counted { .. } | Recorded::CoreCounted { .. } => other,
             Recorded::Lost { .. } | Recorded::CoreLost { .. } | Recorded::Beside { .. } => other,
