@@ -136,6 +136,8 @@ pub(crate) struct JobContext<'s> {
     heap_uses: u64,
     /// Heap uses of the thread when the native job that runs began; `None` if nothing counts them.
     heap_before: Option<u64>,
+    /// Whether the last job panicked. A panic uses the heap, and is a failure of the job already.
+    has_unwound: bool,
 }
 
 /// The life of a job.
@@ -162,6 +164,7 @@ impl<'s> JobContext<'s> {
             waits: 0,
             heap_uses: 0,
             heap_before: None,
+            has_unwound: false,
         }
     }
 
@@ -210,6 +213,7 @@ impl<'s> JobContext<'s> {
             let mut job = Job { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder };
             if runs { code(&mut job) } else { Ok(()) }
         }));
+        self.has_unwound = ended.is_err();
         let result = match (ended, which) {
             (Ok(result), JobCode::Task) => result,
             (Ok(Ok(())), JobCode::Reset) => {
@@ -302,10 +306,10 @@ impl<'s> JobContext<'s> {
         }
     }
 
-    /// Records that a job used the heap, if the manifest denies that. The heap has served the job: a request that it
+    /// Records that a job used the heap, if the manifest denies that and the job did not panic. The heap has served the job: a request that it
     /// refused would end the process, because code that allocates does not expect a refusal.
     fn record_heap(&mut self, uses: u64, number: u64, at_ns: u64) {
-        if uses > 0 && self.timing.heap == HeapPolicy::Deny {
+        if uses > 0 && self.timing.heap == HeapPolicy::Deny && !self.has_unwound {
             self.event_recorder.own(at_ns, Kind::HeapUsed, number, uses);
         }
     }
