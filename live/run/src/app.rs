@@ -23,6 +23,7 @@ use crate::names::{no_such, position};
 use crate::periodic::PeriodicBody;
 use crate::receiver::ReceiverBody;
 use crate::safe_state::Hook;
+use crate::triggered::{Trigger, TriggeredBody};
 use crate::{Control, Error, Payload, Receiver, Task};
 
 /// An application before its release 0. It takes the code for everything that the manifest names.
@@ -48,6 +49,8 @@ pub struct App<'p> {
     pub(crate) taken: HashSet<(usize, String)>,
     /// The names of errors, by task.
     error_names: Vec<(String, &'static [&'static str])>,
+    /// The channels that release the task in the making, whose code takes their values.
+    pub(crate) triggers: Vec<(usize, Trigger<'p>)>,
 }
 
 /// A task with its code.
@@ -66,8 +69,8 @@ pub(crate) enum Code<'p> {
         timing: Timing,
         /// `None` until the parties have taken all ends of channels.
         flows: Option<TaskFlows<'p>>,
-        /// The listener of the channel that releases the task, if one does.
-        listener: Option<Listener<'p>>,
+        /// Listeners of the channels that release the task, and whether their writers are clients.
+        listeners: Vec<(Listener<'p>, bool)>,
     },
     BestEffort(Box<dyn FnOnce(&mut Context<'_>) + Send + 'p>),
 }
@@ -104,6 +107,7 @@ impl<'p> App<'p> {
             rest: None,
             taken,
             error_names: Vec::new(),
+            triggers: Vec::new(),
         })
     }
 
@@ -196,8 +200,8 @@ impl<'p> App<'p> {
         create(&mut Service { app: self, position })
     }
 
-    /// Gives the code of a periodic task that belongs to no service. `create` makes the code from the task's ends of
-    /// channels.
+    /// Gives the code of a task that belongs to no service: a periodic one, or one that channels release and that takes
+    /// their values by itself. `create` makes the code from the task's ends of channels.
     ///
     /// # Errors
     /// If the manifest has no such task, the task is of another kind or in a service, or was already made, or the
@@ -210,7 +214,8 @@ impl<'p> App<'p> {
         self.add_task(name, None, create)
     }
 
-    /// Gives the code of a receiver that belongs to no service: a task that a channel of `P` releases.
+    /// Gives the code of a receiver that belongs to no service: a task that one queue of `P` releases, and that gets each
+    /// value handed over.
     ///
     /// # Errors
     /// As [`App::task`], and if the channel carries values of another type than `P`.
@@ -259,10 +264,16 @@ impl<'p> App<'p> {
         create: impl FnOnce(&mut Create<'_, 'p>) -> Result<T, Error>,
     ) -> Result<(), Error> {
         let task = self.find(name, service)?;
-        let timing = self.timing(task).filter(|timing| timing.trigger.is_none());
-        let timing = timing.ok_or_else(|| no_such("periodic task", name))?;
+        let timing = self.timing(task).ok_or_else(|| no_such("real-time task", name))?;
         let code = create(&mut Create::new(self, task))?;
-        self.add_real_time(task, timing, Box::new(PeriodicBody::new(code)), None)
+        if timing.triggers.is_empty() {
+            return self.add_real_time(task, timing, Box::new(PeriodicBody::new(code)), Vec::new());
+        }
+        let (own, others) = std::mem::take(&mut self.triggers).into_iter().partition(|(of, _)| *of == task);
+        self.triggers = others;
+        let own: Vec<_> = Vec::into_iter(own).map(|(_, trigger)| trigger).collect();
+        let listeners = own.iter().map(Trigger::listener).collect();
+        self.add_real_time(task, timing, Box::new(TriggeredBody::new(code, own)), listeners)
     }
 
     fn add_receiver<P: Payload + 'p, R: Receiver<P> + 'p>(
@@ -273,13 +284,17 @@ impl<'p> App<'p> {
     ) -> Result<(), Error> {
         let task = self.find(name, service)?;
         let timing = self.timing(task).ok_or_else(|| no_such("receiver", name))?;
-        let trigger = timing.trigger.clone().ok_or_else(|| no_such("receiver", name))?;
+        // The code of a task with several triggers takes the values by itself.
+        let [trigger] = timing.triggers.as_slice() else {
+            return Err(no_such("receiver of one queue", name));
+        };
+        let trigger = trigger.clone();
         let mut create_ends = Create::new(self, task);
         let code = create(&mut create_ends)?;
         let (ring, listener, channel) = create_ends.trigger::<P>(&trigger)?;
         let trusted = !timing.by_client;
         let channel = position(channel);
-        let wakes = Some(listener.clone());
+        let wakes = vec![(listener.clone(), timing.by_client)];
         let body = Box::new(ReceiverBody::new(code, ring, listener, channel, trusted));
         self.add_real_time(task, timing, body, wakes)
     }
@@ -289,7 +304,7 @@ impl<'p> App<'p> {
         task: usize,
         timing: Timing,
         body: Box<dyn Body + 'p>,
-        listener: Option<Listener<'p>>,
+        listeners: Vec<(Listener<'p>, bool)>,
     ) -> Result<(), Error> {
         let ClassPlan::RealTime { cpu, priority, release, .. } = &self.plan.tasks[task].class else {
             return Err(no_such("real-time task", &self.plan.tasks[task].name));
@@ -301,7 +316,7 @@ impl<'p> App<'p> {
         let scope = unsafe { self.maps.scope(*release, &self.plan.tasks[task].name)? };
         self.task_codes.push(TaskCode {
             task,
-            code: Code::RealTime { body, scope, placement, timing, flows: None, listener },
+            code: Code::RealTime { body, scope, placement, timing, flows: None, listeners },
         });
         Ok(())
     }
@@ -331,14 +346,15 @@ impl<'p> App<'p> {
         };
         let service = self.plan.tasks[task].service.as_ref();
         let service = service.and_then(|name| self.plan.services.iter().position(|s| s.name == *name));
-        let (period_ns, offset_ns, trigger) = match arrival {
-            Arrival::Periodic { period, offset } => (period.as_ns(), offset.as_ns(), None),
-            Arrival::Sporadic { min_gap, trigger } => (min_gap.as_ns(), 0, Some(trigger.clone())),
+        let (period_ns, offset_ns) = match arrival {
+            Arrival::Periodic { period, offset } => (period.as_ns(), offset.as_ns()),
+            Arrival::Sporadic { min_gap, .. } => (min_gap.as_ns(), 0),
         };
+        let triggers = arrival.triggers().to_vec();
         let (on_overrun, heap) = (*on_overrun, *heap);
         let deadline_ns = deadline.as_ns();
-        let by_client = trigger.as_ref().and_then(|trigger| self.plan.channel(trigger));
-        let by_client = by_client.is_some_and(|channel| self.plan.channels[channel].writer.client);
+        let mut channels = triggers.iter().filter_map(|trigger| self.plan.channel(trigger));
+        let by_client = channels.any(|channel| self.plan.channels[channel].writer.client);
         let task = position(task);
         Some(Timing {
             task,
@@ -348,7 +364,7 @@ impl<'p> App<'p> {
             deadline_ns,
             on_overrun,
             heap,
-            trigger,
+            triggers,
             by_client,
         })
     }
@@ -410,7 +426,7 @@ impl<'p> Service<'_, 'p> {
         &self.app.service_scopes[self.position]
     }
 
-    /// Gives the code of a periodic task of this service; see [`App::task`].
+    /// Gives the code of a task of this service; see [`App::task`].
     ///
     /// # Errors
     /// As [`App::task`].

@@ -58,7 +58,11 @@ pub trait Component: Send {
     }
 }
 
-/// A periodic task.
+/// A periodic task; or a task that channels release, several queues or a message, and that takes their values by itself.
+/// While a value waits in one of them, a job is released, not closer to the one before it than the manifest's minimum
+/// inter-arrival time. A job takes from each what the manifest allows, or until nothing waits there: the bounds of the
+/// plan rest on this. The task also has one job for each change of its service that it learns of, which calls
+/// [`Component::pause`] or [`Component::resume`] alone.
 pub trait Task: Component {
     /// One job. It must not block, allocate from the heap or wait for a party that is not real-time.
     ///
@@ -67,7 +71,7 @@ pub trait Task: Component {
     fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure>;
 }
 
-/// A task that a channel releases: one job for each value, not closer together than the manifest's minimum
+/// A task that one queue releases: one job for each value, not closer together than the manifest's minimum
 /// inter-arrival time, and one job without a value for each change of its service that it learns of.
 pub trait Receiver<P: Payload>: Component {
     /// One job for a value.

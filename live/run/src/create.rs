@@ -17,6 +17,7 @@ use crate::payload::{Own, Stamped};
 use crate::queue::{QueueSlot, QueueView, Wakes};
 use crate::resource::Resource;
 use crate::state::{Shape, StateSlot, StateView};
+use crate::triggered::Trigger;
 use crate::{Error, Payload};
 
 /// The shape of a state's object, from the plan.
@@ -64,8 +65,9 @@ impl<'a, 'p> Create<'a, 'p> {
         Ok(QueueWriter { slot, wakes, channel: index(position), sequence: 0, rate, own: Own::new() })
     }
 
-    /// The receiving end of a queue that this task reads. The runtime itself reads the trigger of a receiver. An end of a
-    /// queue that drops values when it is full begins with the next value that is sent.
+    /// The receiving end of a queue that this task reads. The runtime itself reads the trigger of a
+    /// [`Receiver`](crate::Receiver). An end of a queue that drops values when it is full begins with the next value that
+    /// is sent.
     ///
     /// # Errors
     /// As [`Create::queue_writer`].
@@ -81,7 +83,12 @@ impl<'a, 'p> Create<'a, 'p> {
         let reader = plan.readers.iter().find(|reader| !reader.client && reader.name == *me);
         let event_count = reader.map_or(Ok(None), |reader| self.event_count_of(reader, channel))?;
         let listener = event_count.map(EventCount::listener);
-        Ok(QueueReader { view, listener, channel: index(position), lost: 0, own: Own::new() })
+        let releases = reader.is_some_and(|reader| reader.triggered);
+        let owner = releases.then(|| index(self.task));
+        if releases {
+            self.watch::<P>(plan)?;
+        }
+        Ok(QueueReader { view, listener, channel: index(position), lost: 0, owner, own: Own::new() })
     }
 
     /// The writing end of a state that this task writes.
@@ -152,6 +159,22 @@ impl<'a, 'p> Create<'a, 'p> {
     ) -> Result<(qrtr::Reader<'p, Stamped<P>>, Listener<'p>, usize), Error> {
         let (position, plan) = self.end::<P>(channel, ChannelKind::Queue, false)?;
         Ok((self.queue_ring(plan)?, self.event_count(plan)?.listener(), position))
+    }
+
+    /// Lets a queue release this task, whose code takes the values.
+    fn watch<P: Payload>(&mut self, plan: &'p ChannelPlan) -> Result<(), Error> {
+        let memory = self.memory(plan)?;
+        // SAFETY:
+        // - as in `queue_writer`; a queue that releases a task is QrtR (V4, V5)
+        // - the runtime looks only while the task has no job, on the thread that runs its jobs or on the dispatcher,
+        //   which knows by its core's state that the job is complete; the end reads in jobs of this task alone
+        //   (`owner`). Where a client writes the queue, the runtime does not look at the value (`Trigger`)
+        let watcher = unsafe { qrtr::watcher::<Stamped<P>>(memory, plan.capacity) };
+        let watcher = watcher.map_err(|_| Error::Region(plan.name.clone()))?;
+        let listener = self.event_count(plan)?.listener();
+        let trigger = Trigger::new(Box::new(watcher), listener, !plan.writer.client);
+        self.app.triggers.push((self.task, trigger));
+        Ok(())
     }
 
     fn queue_ring<P: Payload>(&self, plan: &'p ChannelPlan) -> Result<qrtr::Reader<'p, Stamped<P>>, Error> {

@@ -246,16 +246,17 @@ impl PlannedCores<'_> {
         let Some((core, own)) = self.task_setup(task, of.task) else { return Ok(()) };
         let used = self.used(task);
         let own = used.iter().fold(own, |own, guard| guard.listed(own));
-        let listener = of.listener.clone().map(|listener| {
-            // A receiver is notified of its values, and of its service's changes.
-            (listener, of.apart(), of.context.service_listener())
-        });
+        // A receiver is notified of its values, and of its service's changes.
+        let values =
+            of.listeners.iter().map(|(listener, by_client)| (listener.clone(), of.apart(*by_client)));
+        let values: Vec<_> = values.collect();
+        let service = of.context.service_listener().filter(|_| !values.is_empty());
         let id = setup.task(core, own, of);
         used.iter().try_for_each(|guard| guard.joined(setup, id)).map_err(Error::Executor)?;
-        if let Some((listener, apart, service)) = listener {
+        for (listener, apart) in values {
             setup.listen_apart(id, listener, apart).map_err(Error::Executor)?;
-            service.map_or(Ok(()), |listener| setup.listen(id, listener)).map_err(Error::Executor)?;
         }
+        service.map_or(Ok(()), |listener| setup.listen(id, listener)).map_err(Error::Executor)?;
         Ok(())
     }
 

@@ -33,8 +33,8 @@ pub(crate) struct DispatchedTask<'p> {
     pub(crate) task: usize,
     body: Box<dyn Body + 'p>,
     pub(crate) context: JobContext<'p>,
-    /// The listener of the channel that releases it, if one does.
-    pub(crate) listener: Option<Listener<'p>>,
+    /// Listeners of the channels that release it, and whether their writers are clients.
+    pub(crate) listeners: Vec<(Listener<'p>, bool)>,
     /// Whether the task has no further job.
     over: bool,
     panicked: bool,
@@ -45,9 +45,9 @@ impl<'p> DispatchedTask<'p> {
         task: usize,
         body: Box<dyn Body + 'p>,
         context: JobContext<'p>,
-        listener: Option<Listener<'p>>,
+        listeners: Vec<(Listener<'p>, bool)>,
     ) -> Self {
-        Self { task, body, context, listener, over: false, panicked: false }
+        Self { task, body, context, listeners, over: false, panicked: false }
     }
 
     /// Starts the task. On the main thread, before release 0.
@@ -55,10 +55,9 @@ impl<'p> DispatchedTask<'p> {
         self.body.start();
     }
 
-    /// How long the dispatcher does not listen after a notification of the task: a client may notify without end.
-    pub(crate) fn apart(&self) -> Duration {
-        let client = self.context.timing.by_client;
-        if client { Duration::from_ns(self.context.timing.period_ns) } else { Duration::ZERO }
+    /// How long the dispatcher does not listen to a channel after a notification of it: a client may notify without end.
+    pub(crate) fn apart(&self, by_client: bool) -> Duration {
+        if by_client { Duration::from_ns(self.context.timing.period_ns) } else { Duration::ZERO }
     }
 
     /// Stops the task if its last job has not. On the main thread, after the executor has ended.

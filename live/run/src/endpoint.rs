@@ -168,6 +168,9 @@ pub struct QueueReader<'p, P: Payload> {
     pub(crate) listener: Option<Listener<'p>>,
     pub(crate) channel: u16,
     pub(crate) lost: u64,
+    /// The task that the queue releases. The runtime looks at the queue while the task has no job, so the end reads in
+    /// its jobs alone.
+    pub(crate) owner: Option<u16>,
     pub(crate) own: Own<P>,
 }
 
@@ -176,7 +179,8 @@ impl<P: Payload> QueueReader<'_, P> {
     /// clock read.
     ///
     /// If a client writes nonsense into the queue's words, the queue counts as empty. A queue that drops values when it
-    /// is full also counts as empty if its writer overtook the reader at each of a thousand attempts.
+    /// is full also counts as empty if its writer overtook the reader at each of a thousand attempts. To anybody but the
+    /// jobs of the task that the queue releases, it counts as empty.
     pub fn receive(&mut self, by: &mut impl Caller) -> Option<P> {
         self.receive_ref(by).copied()
     }
@@ -184,9 +188,12 @@ impl<P: Payload> QueueReader<'_, P> {
     /// As [`QueueReader::receive`], but borrows the value from this end's own copy: a large value, of more than a
     /// kilobyte, is not moved on its way.
     pub fn receive_ref(&mut self, by: &mut impl Caller) -> Option<&P> {
+        let (event_recorder, _) = by.event_recorder();
+        if self.owner.is_some_and(|owner| owner != event_recorder.subject()) {
+            return None;
+        }
         let lost = self.view.pop(self.own.stamped_mut())?;
         let stamped = self.own.stamped();
-        let (event_recorder, _) = by.event_recorder();
         let now_ns = clock::monotonic_ns();
         let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
         if lost > 0 {

@@ -65,6 +65,11 @@ impl EventRecorder {
         Self { recorder, subject }
     }
 
+    /// The position of the task.
+    pub(crate) fn subject(&self) -> u16 {
+        self.subject
+    }
+
     /// Records an event of this thread's task.
     pub(crate) fn own(&mut self, at_ns: u64, kind: Kind, job: u64, value: u64) {
         self.other(at_ns, kind, self.subject, job, value);

@@ -44,6 +44,7 @@ mod safe_state;
 mod state;
 mod supervisor;
 mod threads;
+mod triggered;
 
 pub use app::{App, Service};
 pub use best_effort::Context;

@@ -61,8 +61,9 @@ pub(crate) struct Timing {
     pub(crate) deadline_ns: u64,
     pub(crate) on_overrun: Overrun,
     pub(crate) heap: HeapPolicy,
-    pub(crate) trigger: Option<String>,
-    /// Whether a client writes the channel that releases the task.
+    /// The channels that release it; none if it is periodic.
+    pub(crate) triggers: Vec<String>,
+    /// Whether a client writes one of them.
     pub(crate) by_client: bool,
 }
 
@@ -76,10 +77,10 @@ impl Timing {
         }
     }
 
-    /// Whether a job overruns if it is not complete when the next job may be released. A channel releases the next job
+    /// Whether a job overruns if it is not complete when the next job may be released. Channels release the next job
     /// later, or not at all; only `stop-app` does not wait for that release.
     fn is_due_at_next_release(&self) -> bool {
-        self.trigger.is_none() || self.on_overrun == Overrun::StopApp
+        self.triggers.is_empty() || self.on_overrun == Overrun::StopApp
     }
 }
 

@@ -8,18 +8,19 @@ use taut_event::Counter;
 use taut_exec::Remedy;
 use taut_lock::{Epoch, Listener, Woken};
 use taut_sys::account::Account;
+use taut_sys::futex::{self, WORDS_MAX};
 use taut_sys::interrupt::ThreadSlot;
 use taut_sys::switched::SwitchMark;
 use taut_sys::usage::{Usage, thread_usage};
-use taut_sys::{clock, futex, interrupt};
+use taut_sys::{clock, interrupt};
 
 use crate::flow::NotBegun;
 use crate::guard::heap_uses;
 use crate::job::{Failure, Job};
 use crate::lifecycle::{JobCode, JobContext, Released};
 
-/// How long a thread that waits for two event counts sleeps between two looks, where the system has no call to wait
-/// for both.
+/// How long a thread that waits for several event counts sleeps between two looks, where the system has no call to wait
+/// for all of them.
 const LOOK_NS: u64 = 1_000_000;
 
 /// The thread of a native task, from release 0 to the last job.
@@ -159,13 +160,22 @@ impl<'s> TaskThread<'s> {
         false
     }
 
-    /// Sleeps until one of at most two event counts has passed its epoch.
-    pub(crate) fn wait_for(&mut self, listeners: &[(&Listener<'_>, Epoch)]) {
+    /// Sleeps until an event count has passed its epoch.
+    pub(crate) fn wait_for(&mut self, listener: &Listener<'_>, epoch: Epoch) {
         self.account.idle(|| {
-            let waits = match listeners {
-                [(listener, epoch)] => u32::from(listener.wait(*epoch, None) != Woken::Notified),
-                _ => wait_for_any(listeners),
-            };
+            let waits = u32::from(listener.wait(epoch, None) != Woken::Notified);
+            self.waits += u64::from(waits);
+            waits
+        });
+    }
+
+    /// Sleeps until one of at most [`WORDS_MAX`] event counts has passed its epoch; returns at once if there is none.
+    pub(crate) fn wait_for_any<'l>(
+        &mut self,
+        listeners: impl IntoIterator<Item = (&'l Listener<'l>, Epoch)>,
+    ) {
+        self.account.idle(|| {
+            let waits = wait_for_any(listeners.into_iter());
             self.waits += u64::from(waits);
             waits
         });
@@ -198,7 +208,7 @@ impl<'s> TaskThread<'s> {
             // A task that is in the way has a listener: without flows no task is in the way.
             let Some(listener) = self.context.listener(task) else { return true };
             match behind.take() {
-                Some((other, epoch)) if other == task => self.wait_for(&[(&listener, epoch)]),
+                Some((other, epoch)) if other == task => self.wait_for(&listener, epoch),
                 // The epoch is read before the next attempt, so that no notification is missed.
                 _ => behind = Some((task, listener.epoch())),
             }
@@ -210,14 +220,20 @@ impl<'s> TaskThread<'s> {
     }
 }
 
-/// Sleeps until one of two event counts has passed its epoch. Returns how often the thread gave up its core for it.
-fn wait_for_any(listeners: &[(&Listener<'_>, Epoch)]) -> u32 {
-    let awaited = |at: usize| listeners.get(at).and_then(|(listener, epoch)| listener.awaited(*epoch));
-    let [Some(first), Some(second)] = [awaited(0), awaited(1)] else { return 0 };
-    match futex::wait_any(&[first, second], None) {
+/// Sleeps until one of the event counts has passed its epoch. Returns how often the thread gave up its core for it.
+fn wait_for_any<'l>(mut listeners: impl Iterator<Item = (&'l Listener<'l>, Epoch)>) -> u32 {
+    let awaited = |(listener, epoch): (&'l Listener<'l>, Epoch)| listener.awaited(epoch);
+    let Some(first) = listeners.next().and_then(awaited) else { return 0 };
+    let mut words = [first; WORDS_MAX];
+    let mut count = 1;
+    for (word, listener) in words.iter_mut().skip(1).zip(listeners) {
+        let Some(awaited) = awaited(listener) else { return 0 };
+        (*word, count) = (awaited, count + 1);
+    }
+    match futex::wait_any(&words[..count], None) {
         Ok(futex::Waited::Changed) => 0,
         Ok(_) => 1,
-        // Before Linux 5.16 no call waits for two words: sleep briefly, so that the caller looks at both.
+        // Before Linux 5.16 no call waits for several words: sleep briefly, so that the caller looks at all.
         Err(_) => {
             clock::sleep_until(clock::monotonic_ns().saturating_add(LOOK_NS));
             1
@@ -296,7 +312,7 @@ wcet = { value = "100us", source = "guess" }
             deadline_ns: PERIOD_NS,
             on_overrun,
             heap: HeapPolicy::Deny,
-            trigger: trigger.map(str::to_owned),
+            triggers: trigger.into_iter().map(str::to_owned).collect(),
             by_client: false,
         };
         let context =

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A receiver: one job for each value of a channel, and one for each change of its service that it learns of.
+//! A receiver: one job for each value of a channel, and one for each change of its service that it learns of. A task
+//! that several channels release takes their values by itself: [`crate::triggered`].
 //!
 //! Jobs of both kinds keep one minimum inter-arrival time, which the analysis charges. A receiver takes a value out
 //! of its queue only to receive it: values stay there while the service is paused, and for good once it has
@@ -87,9 +88,9 @@ impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
                 return None;
             }
             match (changes, thread.context.is_running()) {
-                (Some(changes), true) => thread.wait_for(&[changes, (&self.listener, epoch)]),
-                (Some(changes), false) => thread.wait_for(&[changes]),
-                (None, _) => thread.wait_for(&[(&self.listener, epoch)]),
+                (Some(changes), true) => thread.wait_for_any([changes, (&self.listener, epoch)]),
+                (Some((listener, epoch)), false) => thread.wait_for(listener, epoch),
+                (None, _) => thread.wait_for(&self.listener, epoch),
             }
             rung_in_vain = true;
         }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use taut_model::{Arrival, Class, Model, PartyId, RealTime, TaskId};
+use taut_model::{Arrival, ChannelId, Class, Model, PartyId, RealTime, TaskId};
 
 use crate::ends::{Ends, Source};
 use crate::lines::literal;
@@ -54,13 +54,22 @@ pub(crate) fn tasks(source: Source<'_>, names: &PartyNames) -> String {
         .collect()
 }
 
+/// The channel that alone releases a task: the runtime takes its values. A task that several channels release takes
+/// their values by its ends.
+pub(crate) fn sole_trigger(model: &Model, id: TaskId) -> Option<ChannelId> {
+    match model.triggers(id) {
+        [trigger] => Some(*trigger),
+        _ => None,
+    }
+}
+
 /// The names of types in the module of a real-time task.
 const RESERVED: &[&str] = &["Io", "Running"];
 
 fn real_time_task(source: Source<'_>, names: &PartyNames, id: TaskId, task: &RealTime) -> String {
     let (module, code) = (&names.tasks[id.index()], &names.codes[id.index()]);
     let name = &source.model.task(id).name;
-    let trigger = source.model.trigger(id);
+    let trigger = sole_trigger(source.model, id);
     let mut ends = Ends::of(source, PartyId::Task(id), trigger, RESERVED);
     let job = match (&task.arrival, trigger) {
         (Arrival::Periodic { period, .. }, _) => format!("One job, every {period}."),
@@ -68,7 +77,14 @@ fn real_time_task(source: Source<'_>, names: &PartyNames, id: TaskId, task: &Rea
             let channel = &source.model.channel(trigger).name;
             format!("One job, for a value of queue `{channel}`, at least {min_gap} apart.")
         }
-        (Arrival::Sporadic { min_gap, .. }, None) => format!("One job, at least {min_gap} apart."),
+        (Arrival::Sporadic { min_gap, .. }, None) => {
+            let triggers = source.model.triggers(id).iter();
+            let names = triggers.map(|trigger| format!("`{}`", source.model.channel(*trigger).name));
+            let names = names.collect::<Vec<_>>().join(", ");
+            format!(
+                "One job while values wait in {names}, at least {min_gap} apart; it takes them by its ends."
+            )
+        }
     };
     let value = trigger.map(|trigger| Ends::payload(source, trigger));
     let (kind, function) = if value.is_some() { ("Receiver", "receive") } else { ("Task", "release") };

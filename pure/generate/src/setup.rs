@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use taut_model::{Class, Model, TaskId};
 
-use crate::parties::PartyNames;
+use crate::parties::{PartyNames, sole_trigger};
 
 /// The items of the module `setup`, and the names among them that the outer module has, too.
 pub(crate) fn text(model: &Model, names: &PartyNames) -> (String, Vec<&'static str>) {
@@ -177,7 +177,7 @@ fn task(model: &Model, names: &PartyNames, id: TaskId, owner: &str, indent: &str
     let module = &names.tasks[at];
     match &model.task(id).class {
         Class::RealTime(_) => {
-            let call = if model.trigger(id).is_some() { "receiver" } else { "task" };
+            let call = if sole_trigger(model, id).is_some() { "receiver" } else { "task" };
             format!(
                 "{indent}{owner}.{call}(\"{name}\", |create| super::task::{module}::Running::new(code_{at}, create))?;\n"
             )

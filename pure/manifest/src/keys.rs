@@ -560,7 +560,7 @@ static PERIODIC: Table = Table {
 
 static SPORADIC: Table = Table {
     noun: "sporadic arrival",
-    doc: "With each value of a channel; the task is a receiver.",
+    doc: "While values of its triggers wait; the task is a receiver.",
     keys: &[
         key(
             "sporadic",
@@ -568,7 +568,14 @@ static SPORADIC: Table = Table {
             Need::Required,
             "The least time between two releases, which the runtime enforces.",
         ),
-        key("trigger", Type::Text, Need::Required, "The queue whose values release it."),
+        key("trigger", Type::Text, Need::Optional, "The queue or message whose values release it."),
+        key(
+            "triggers",
+            Type::List(&Type::Text),
+            Need::Optional,
+            "Instead of `trigger`: several queues and messages. A value in any of them releases a job, and each job takes \
+             from all of them.",
+        ),
     ],
 };
 

@@ -11,7 +11,7 @@ use taut_model::{
     LockingProtocol, Mechanism, OnFailureDraft, OnMissingPrivilege, OverflowPolicy, OverheadSources,
     Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft, Reception, Scalar, SchedulingPolicy,
     SectionDraft, SegmentDraft, ServerDraft, ServerPolicy, ServiceDraft, ServiceStart, Shared, Size, Stated,
-    TaskDraft,
+    TaskDraft, TriggerDraft,
 };
 use taut_time::Duration;
 
@@ -261,12 +261,19 @@ fn segment(item: &Item<'_>) -> SegmentDraft {
 fn arrival(fields: Option<&Fields<'_>>) -> ArrivalDraft {
     let time = |key: &str| fields.and_then(|fields| fields.duration(key)).unwrap_or(Duration::ZERO);
     match fields {
-        Some(fields) if fields.variant == "sporadic" => ArrivalDraft::Sporadic {
-            min_gap: time("sporadic"),
-            trigger: fields.text("trigger").unwrap_or_default().to_owned(),
-        },
+        Some(fields) if fields.variant == "sporadic" => {
+            ArrivalDraft::Sporadic { min_gap: time("sporadic"), triggers: triggers(fields) }
+        }
         _ => ArrivalDraft::Periodic { period: time("periodic"), offset: time("offset") },
     }
+}
+
+/// The names of `trigger` and `triggers`, each with its key. A rule of the model refuses a task that has both.
+fn triggers(fields: &Fields<'_>) -> Vec<TriggerDraft> {
+    let one = fields.text("trigger").map(|one| ("trigger".to_owned(), one.to_owned()));
+    let many = texts(fields.many("triggers"));
+    let many = many.into_iter().enumerate().map(|(at, name)| (format!("triggers.{at}"), name));
+    one.into_iter().chain(many).map(|(key, channel)| TriggerDraft { channel, key }).collect()
 }
 
 /// Texts at their positions; an empty one replaces an item that is not a text.

@@ -49,7 +49,7 @@ fn says_what_it_says() {
         Arrival::Periodic { period: Duration::from_ms(8), offset: Duration::from_ms(2) }
     );
     let (output, _, _) = model.real_time().nth(2).unwrap();
-    let trigger = model.channel(model.trigger(output).unwrap());
+    let trigger = model.channel(model.triggers(output)[0]);
     assert_eq!(
         (trigger.name.as_str(), trigger.writer, trigger.kind),
         ("electrodes", PartyId::Task(id), ChannelKind::Queue)

@@ -386,6 +386,29 @@ fn circles_of_triggers() {
 }
 
 #[test]
+fn triggers_that_release_nothing() {
+    let mut text = format!("{HEAD}[payloads]\nP = {{ type = \"f32\" }}\n[clients.ui]\n");
+    for (task, arrival) in [
+        ("none", ""),
+        ("both", ", trigger = \"q-both\", triggers = [\"r-both\"]"),
+        ("twice", ", triggers = [\"q-twice\", \"r-twice\", \"q-twice\"]"),
+        ("other", ", triggers = [\"q-other\", \"r-both\"]"),
+        ("fine", ", triggers = [\"q-fine\", \"r-fine\"]"),
+    ] {
+        text.push_str(&format!(
+            "[tasks.{task}]\narrival = {{ sporadic = \"8ms\"{arrival} }}\ndeadline = \"8ms\"\n\
+             wcet = {{ value = \"1ms\", source = \"guess\" }}\n"
+        ));
+        for queue in ["q", "r"] {
+            text.push_str(&format!(
+                "[channels.{queue}-{task}]\nkind = \"queue\"\nfrom = \"ui\"\nto = \"{task}\"\npayload = \"P\"\n"
+            ));
+        }
+    }
+    insta::assert_snapshot!(shown(&text));
+}
+
+#[test]
 fn json_form() {
     let source =
         SourceText { name: "taut.toml".into(), text: format!("{HEAD}cores2 = [1]\nmemory = \"1µB\"\n") };

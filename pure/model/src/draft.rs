@@ -176,13 +176,29 @@ pub enum ArrivalDraft {
         /// The first arrival.
         offset: Duration,
     },
-    /// With each value of a channel, at most once per `min_gap`.
+    /// While values of one of the channels wait, at most once per `min_gap`.
     Sporadic {
         /// T.
         min_gap: Duration,
-        /// The channel's name.
-        trigger: String,
+        /// The channels; at least one, each once.
+        triggers: Vec<TriggerDraft>,
     },
+}
+
+/// A channel that releases a task, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TriggerDraft {
+    /// The channel's name.
+    pub channel: String,
+    /// Where the name stands, below the task's `arrival`: `trigger`, or `triggers.1`.
+    pub key: String,
+}
+
+impl TriggerDraft {
+    /// The one channel that releases a task.
+    pub fn only(channel: &str) -> Vec<Self> {
+        vec![Self { channel: channel.to_owned(), key: "trigger".to_owned() }]
+    }
 }
 
 /// An outside process, by name.

@@ -35,7 +35,7 @@ pub use channel::{Channel, PAYLOAD_BYTES_MAX, Payload, PayloadField, Scalar};
 pub use decided::Decisions;
 pub use draft::{
     ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, Draft, OnFailureDraft, RealTimeDraft,
-    SectionDraft, SegmentDraft, ServerDraft, ServiceDraft, TaskDraft,
+    SectionDraft, SegmentDraft, ServerDraft, ServiceDraft, TaskDraft, TriggerDraft,
 };
 pub use fault::{Code, Fault, KeyPath, Label, Severity};
 pub use flow::FlowLink;

@@ -4,8 +4,8 @@
 use taut_time::Duration;
 
 use crate::{
-    AfterFailure, Arrival, Channel, ChannelId, Class, ClientId, CoreId, LockingProtocol, OnFailure, PartyId,
-    Payload, Platform, RealTime, ResourceId, Server, ServiceStart, Shared, Size, Task, TaskId,
+    AfterFailure, Channel, ChannelId, Class, ClientId, CoreId, LockingProtocol, OnFailure, PartyId, Payload,
+    Platform, RealTime, ResourceId, Server, ServiceStart, Shared, Size, Task, TaskId,
 };
 
 /// A whole application on its machine. Holding a value proves that every rule of [`crate::Draft::build`] holds: names
@@ -206,11 +206,15 @@ impl Model {
     pub fn is_real_time(&self, party: PartyId) -> bool {
         matches!(party, PartyId::Task(id) if matches!(self.task(id).class, Class::RealTime(_)))
     }
-    /// The channel that releases a task, if it is a receiver.
-    pub fn trigger(&self, id: TaskId) -> Option<ChannelId> {
+    /// The channels that release a task; none of a periodic or a best-effort task.
+    pub fn triggers(&self, id: TaskId) -> &[ChannelId] {
         match &self.task(id).class {
-            Class::RealTime(RealTime { arrival: Arrival::Sporadic { trigger, .. }, .. }) => Some(*trigger),
-            _ => None,
+            Class::RealTime(task) => task.arrival.triggers(),
+            Class::BestEffort(_) => &[],
         }
+    }
+    /// Whether a channel releases a party.
+    pub fn releases(&self, channel: ChannelId, party: PartyId) -> bool {
+        matches!(party, PartyId::Task(task) if self.triggers(task).contains(&channel))
     }
 }

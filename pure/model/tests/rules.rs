@@ -9,7 +9,7 @@ use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft, ClientDraft,
     ClientKind, Code, Cost, Draft, Evidence, OnMissingPrivilege, OverflowPolicy, OverheadSources, Overheads,
     Payload, PayloadField, Platform, RealTimeDraft, Reception, Scalar, SchedulingPolicy, ServiceDraft,
-    ServiceStart, Size, Stated, TaskDraft, codes,
+    ServiceStart, Size, Stated, TaskDraft, TriggerDraft, codes,
 };
 use taut_time::Duration;
 
@@ -295,13 +295,78 @@ fn a_receiver_takes_one_value() {
     let ms = Duration::from_ms;
     let mut draft = pair(ms(8), ms(8));
     real_time(&mut draft.tasks[1]).arrival =
-        ArrivalDraft::Sporadic { min_gap: ms(8), trigger: "values".into() };
+        ArrivalDraft::Sporadic { min_gap: ms(8), triggers: TriggerDraft::only("values") };
     assert_eq!(check(draft.clone()), []);
     draft.channels[0].takes_per_release = 2;
     assert_eq!(check(draft.clone()), [codes::RECEIVER_TAKES]);
     // `takes-per-release` of a receiver does not make up for the rate.
     draft.channels[0].sends_per_release = 2;
     assert_eq!(check(draft), [codes::RECEIVER_TAKES, codes::RATE_OVERFLOW]);
+}
+
+/// Triggers of a task: `triggers = [..]`.
+fn triggers(names: &[&str]) -> Vec<TriggerDraft> {
+    let one =
+        |(at, name): (usize, &&str)| TriggerDraft { channel: (*name).into(), key: format!("triggers.{at}") };
+    names.iter().enumerate().map(one).collect()
+}
+
+#[test]
+fn several_channels_release_a_task() {
+    let ms = Duration::from_ms;
+    let draft = |triggers: Vec<TriggerDraft>| {
+        let mut draft = pair(ms(8), ms(8));
+        draft.tasks.push(task("also", ms(4)));
+        draft.channels.push(queue("others", "also", "reader"));
+        draft.channels[1].takes_per_release = 2;
+        real_time(&mut draft.tasks[1]).arrival = ArrivalDraft::Sporadic { min_gap: ms(8), triggers };
+        draft
+    };
+    let both = draft(triggers(&["values", "others"]));
+    let (model, faults) = both.clone().build();
+    assert!(faults.is_empty(), "{faults:?}");
+    let model = model.unwrap();
+    let reader = model.task_ids().nth(1).unwrap();
+    let names = model.triggers(reader).iter().map(|id| model.channel(*id).name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["values", "others"]);
+    assert!(model.channel_ids().all(|id| model.releases(id, taut_model::PartyId::Task(reader))));
+
+    assert_eq!(check(draft(Vec::new())), [codes::BAD_TRIGGER], "none");
+    assert_eq!(check(draft(triggers(&["values", "values"]))), [codes::BAD_TRIGGER], "twice");
+    let mut mixed = triggers(&["values"]);
+    mixed.extend(TriggerDraft::only("others"));
+    assert_eq!(check(draft(mixed)), [codes::BAD_TRIGGER], "both keys");
+    assert_eq!(check(draft(triggers(&["values", "other"]))), [codes::DANGLING_NAME]);
+    // Each job takes from all of them: a queue is as long as its own rate asks for.
+    let mut slow = both;
+    slow.channels[1].takes_per_release = 1;
+    assert_eq!(check(slow), [codes::RATE_OVERFLOW]);
+    let mut many = draft(Vec::new());
+    let names: Vec<String> = (0..101).map(|at| format!("q{at}")).collect();
+    many.channels.extend(names.iter().map(|name| queue(name, "writer", "reader")));
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    real_time(&mut many.tasks[1]).arrival =
+        ArrivalDraft::Sporadic { min_gap: ms(1), triggers: triggers(&names) };
+    assert_eq!(check(many), [codes::BAD_TRIGGER], "too many to wait for");
+}
+
+/// Tasks that trigger each other start if something else triggers one of them.
+#[test]
+fn a_circle_of_triggers_starts_from_outside() {
+    let ms = Duration::from_ms;
+    let mut draft = pair(ms(8), ms(8));
+    draft.tasks.push(task("starts", ms(80)));
+    draft.channels.push(queue("back", "reader", "writer"));
+    draft.channels.push(queue("first", "starts", "writer"));
+    let released = |triggers| ArrivalDraft::Sporadic { min_gap: ms(8), triggers };
+    real_time(&mut draft.tasks[1]).arrival = released(TriggerDraft::only("values"));
+    let mut closed = draft.clone();
+    closed.channels.pop();
+    closed.tasks.pop();
+    real_time(&mut closed.tasks[0]).arrival = released(TriggerDraft::only("back"));
+    assert_eq!(check(closed), [codes::TRIGGER_CYCLE]);
+    real_time(&mut draft.tasks[0]).arrival = released(triggers(&["back", "first"]));
+    assert_eq!(check(draft), []);
 }
 
 /// Only readers that are not real-time lose values or wait, and only a real-time writer drops or wakes.

@@ -16,7 +16,8 @@
 //! V3  counts    every position fits in 16 bits
 //! V4  channels  the mechanism serves the parties; entries and ways of readers, slots and bytes of the region are those
 //!               of the mechanism; a channel is in the segment if and only if a client is a party of it
-//! V5  triggers  a channel releases a reader if and only if the reader is a sporadic task with that trigger; a reader has
+//! V5  triggers  a channel releases a reader if and only if the reader is a sporadic task with that trigger, and a sporadic
+//!               task has a trigger at least; a reader has
 //!               an event count of a line only if it is a reader of a real-time task's queue, and not real-time
 //! V6  tasks     the budget of a safe state is above zero and at most a second; cores exist, priorities are 1 to 98 (0
 //!               under EDF), times are longer than zero; what Linux does not do is asked of dispatched cores only
@@ -323,15 +324,21 @@ fn task_of(plan: &Plan, known: &Known<'_>, task: &TaskPlan) -> Result<(), Invali
     require!(priorities.contains(priority), "task `{name}` cannot have priority {priority}");
     let period = match arrival {
         Arrival::Periodic { period, .. } => period,
-        Arrival::Sporadic { min_gap, trigger } => {
-            let channel = known.channels.get(trigger.as_str());
-            let wakes = channel.is_some_and(|channel| {
-                channel
-                    .readers
-                    .iter()
-                    .any(|reader| !reader.client && reader.triggered && reader.name == *name)
-            });
-            require!(wakes, "task `{name}` waits for `{trigger}`, which does not release it");
+        Arrival::Sporadic { min_gap, triggers } => {
+            require!(!triggers.is_empty(), "no channel releases task `{name}`");
+            unique(triggers.iter().map(String::as_str), |trigger| {
+                format!("task `{name}` waits for `{trigger}` twice")
+            })?;
+            for trigger in triggers {
+                let channel = known.channels.get(trigger.as_str());
+                let wakes = channel.is_some_and(|channel| {
+                    channel
+                        .readers
+                        .iter()
+                        .any(|reader| !reader.client && reader.triggered && reader.name == *name)
+                });
+                require!(wakes, "task `{name}` waits for `{trigger}`, which does not release it");
+            }
             min_gap
         }
     };
@@ -457,8 +464,8 @@ fn reader_of(
     if reader.triggered {
         let by = known.tasks.get(reads.as_str()).map(|task| &task.class);
         let waits = matches!(by, Some(ClassPlan::RealTime {
-            arrival: Arrival::Sporadic { trigger, .. }, ..
-        }) if trigger == name);
+            arrival: Arrival::Sporadic { triggers, .. }, ..
+        }) if triggers.contains(name));
         require!(waits && !reader.client, "channel `{name}` releases `{reads}`, which does not wait for it");
         require!(channel.kind == ChannelKind::Queue, "channel `{name}` releases a task, but is a state");
     }

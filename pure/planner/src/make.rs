@@ -225,8 +225,9 @@ fn class(
         priority_reason: served.or_else(|| placement.priority_reason.clone()),
         arrival: match &task.arrival {
             Arrival::Periodic { period, offset } => Arrival::Periodic { period: *period, offset: *offset },
-            Arrival::Sporadic { min_gap, trigger } => {
-                Arrival::Sporadic { min_gap: *min_gap, trigger: model.channel(*trigger).name.clone() }
+            Arrival::Sporadic { min_gap, triggers } => {
+                let triggers = triggers.iter().map(|trigger| model.channel(*trigger).name.clone());
+                Arrival::Sporadic { min_gap: *min_gap, triggers: triggers.collect() }
             }
         },
         deadline: task.deadline,
@@ -302,7 +303,7 @@ fn channel_plans(
             name: model.party_name(*party).to_owned(),
             client: client(party),
             delayed: channel.delayed.get(at).copied().unwrap_or(false),
-            triggered: matches!(party, PartyId::Task(task) if model.trigger(*task) == Some(id)),
+            triggered: model.releases(id, *party),
             way: realisation.ways.get(at).copied(),
             event_count: map.event_counts[id.index()][at],
         };

@@ -143,10 +143,7 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
 
 /// Whether a channel releases one of its readers.
 pub(crate) fn releases(model: &Model, id: ChannelId, channel: &Channel) -> bool {
-    channel
-        .readers
-        .iter()
-        .any(|reader| matches!(reader, PartyId::Task(task) if model.trigger(*task) == Some(id)))
+    channel.readers.iter().any(|reader| model.releases(id, *reader))
 }
 
 /// Sums up the memory and compares it with what the platform gives. `locks` is the number of bytes of locks between

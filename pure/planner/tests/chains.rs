@@ -7,7 +7,7 @@ mod drafts;
 
 use drafts::{Edit, cost, empty, periodic, plan, queue, shown, state, task, time};
 use insta::assert_snapshot;
-use taut_model::{ArrivalDraft, ChainDraft, Draft, SchedulingPolicy, Shared, codes};
+use taut_model::{ArrivalDraft, ChainDraft, Draft, SchedulingPolicy, Shared, TriggerDraft, codes};
 use taut_plan::{ChainPlan, ClassPlan, Plan, explain_chain};
 use taut_time::Duration;
 
@@ -119,7 +119,7 @@ fn too_slow() {
 fn a_reader_that_is_released_by_another() {
     let mut draft = three();
     task(&mut draft, "motor").arrival =
-        ArrivalDraft::Sporadic { min_gap: time("10ms"), trigger: "orders".into() };
+        ArrivalDraft::Sporadic { min_gap: time("10ms"), triggers: TriggerDraft::only("orders") };
     draft.channels.push(queue("orders", "watch", "motor", "Sample", None));
     let planned = plan(&draft);
     assert!(chain(&planned.plan).latency.is_some());
@@ -132,7 +132,7 @@ fn released_by_the_event() {
     let mut draft = three();
     task(&mut draft, "watch").wcet = cost("100us", 0);
     task(&mut draft, "sensor").arrival =
-        ArrivalDraft::Sporadic { min_gap: time("2ms"), trigger: "events".into() };
+        ArrivalDraft::Sporadic { min_gap: time("2ms"), triggers: TriggerDraft::only("events") };
     draft.channels.push(queue("events", "watch", "sensor", "Sample", None));
     draft.chains[0].path.truncate(3);
     let planned = plan(&draft);
@@ -151,7 +151,7 @@ fn queued(sends: u32, takes: u32, triggered: bool) -> Draft {
     let filter = task(&mut draft, "filter");
     filter.deadline = time("2ms");
     filter.arrival = match triggered {
-        true => ArrivalDraft::Sporadic { min_gap: time("2ms"), trigger: "samples".into() },
+        true => ArrivalDraft::Sporadic { min_gap: time("2ms"), triggers: TriggerDraft::only("samples") },
         false => ArrivalDraft::Periodic { period: time("2ms"), offset: Duration::ZERO },
     };
     let mut samples = queue("samples", "sensor", "filter", "Sample", None);

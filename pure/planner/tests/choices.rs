@@ -8,7 +8,9 @@ mod drafts;
 use drafts::{Edit, cost, empty, model, periodic, plan, queue, shown, task, time};
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use taut_model::{ArrivalDraft, BestEffort, ClassDraft, ClientDraft, ClientKind, Draft, TaskDraft, codes};
+use taut_model::{
+    ArrivalDraft, BestEffort, ClassDraft, ClientDraft, ClientKind, Draft, TaskDraft, TriggerDraft, codes,
+};
 use taut_plan::{ClassPlan, MemoryMap, Plan, Region};
 use taut_planner::Planned;
 use taut_time::Duration;
@@ -147,7 +149,8 @@ fn a_chain_through_a_reader_that_someone_else_releases() {
         periodic("clock", "10ms", "10ms", "1ms"),
         periodic("data", "10ms", "10ms", "1ms"),
         periodic("both", "10ms", "9ms", "1ms").with(|task| {
-            task.arrival = ArrivalDraft::Sporadic { min_gap: time("10ms"), trigger: "tick".into() };
+            task.arrival =
+                ArrivalDraft::Sporadic { min_gap: time("10ms"), triggers: TriggerDraft::only("tick") };
         }),
     ];
     draft.channels =
@@ -401,7 +404,8 @@ fn who_releases_decides_what_is_certain() {
     let said = |from: &str| {
         let mut draft = empty(&[0]);
         let released = |task: &mut taut_model::RealTimeDraft| {
-            task.arrival = ArrivalDraft::Sporadic { min_gap: time("10ms"), trigger: "tick".into() };
+            task.arrival =
+                ArrivalDraft::Sporadic { min_gap: time("10ms"), triggers: TriggerDraft::only("tick") };
         };
         draft.tasks = vec![
             periodic("above", "10ms", "3ms", "1ms"),

@@ -111,8 +111,10 @@ fn overloaded() {
     let mut draft = cochlear();
     task(&mut draft, "recording").wcet = cost("1ms", 50);
     task(&mut draft, "processing").wcet = cost("3ms", 50);
-    task(&mut draft, "output").arrival =
-        taut_model::ArrivalDraft::Sporadic { min_gap: time("1ms"), trigger: "electrodes".into() };
+    task(&mut draft, "output").arrival = taut_model::ArrivalDraft::Sporadic {
+        min_gap: time("1ms"),
+        triggers: taut_model::TriggerDraft::only("electrodes"),
+    };
     task(&mut draft, "output").wcet = cost("300us", 0);
     let planned = plan(&draft);
     assert_snapshot!(shown(&planned.faults));

@@ -3,6 +3,8 @@
 
 //! When jobs of a task arrive.
 
+use alloc::vec::Vec;
+
 use taut_time::Duration;
 
 /// When jobs of a task arrive, and what releases it. `C` names the channel: its position in a model, its name in a
@@ -11,7 +13,11 @@ use taut_time::Duration;
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
-    serde(untagged, deny_unknown_fields)
+    serde(
+        untagged,
+        deny_unknown_fields,
+        bound(serialize = "C: serde::Serialize", deserialize = "C: serde::Deserialize<'de>")
+    )
 )]
 pub enum Arrival<C> {
     /// At `offset + k · period` after release 0.
@@ -27,18 +33,58 @@ pub enum Arrival<C> {
         /// T: the least time between two releases.
         #[cfg_attr(feature = "serde", serde(rename = "sporadic"))]
         min_gap: Duration,
-        /// The channel whose values release the task.
-        trigger: C,
+        /// The channels whose values release the task; at least one, each once. One is written without a list.
+        #[cfg_attr(feature = "serde", serde(rename = "trigger", with = "one_or_many"))]
+        triggers: Vec<C>,
     },
 }
 
 impl<C> Arrival<C> {
+    /// The channels whose values release the task; none of a periodic task.
+    pub fn triggers(&self) -> &[C] {
+        match self {
+            Self::Periodic { .. } => &[],
+            Self::Sporadic { triggers, .. } => triggers,
+        }
+    }
+
     /// T: the period, or the least time between two releases.
     pub fn period(&self) -> Duration {
         match self {
             Self::Periodic { period, .. } => *period,
             Self::Sporadic { min_gap, .. } => *min_gap,
         }
+    }
+}
+
+/// A list that is written as its item if it has one.
+#[cfg(feature = "serde")]
+mod one_or_many {
+    use alloc::vec::Vec;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<C: Serialize, S: Serializer>(all: &[C], to: S) -> Result<S::Ok, S::Error> {
+        match all {
+            [one] => one.serialize(to),
+            all => all.serialize(to),
+        }
+    }
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany<C> {
+        One(C),
+        Many(Vec<C>),
+    }
+
+    pub(super) fn deserialize<'de, C: Deserialize<'de>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<C>, D::Error> {
+        Ok(match OneOrMany::deserialize(from)? {
+            OneOrMany::One(one) => Vec::from([one]),
+            OneOrMany::Many(all) => all,
+        })
     }
 }
 

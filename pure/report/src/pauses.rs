@@ -113,9 +113,9 @@ impl Queue {
 /// The queues that a task reads.
 fn queues(plan: &Plan, seen: &Observations, task: usize) -> Vec<Queue> {
     let of = &plan.tasks[task];
-    let trigger = match &of.class {
-        ClassPlan::RealTime { arrival: Arrival::Sporadic { min_gap, trigger }, .. } => {
-            Some((trigger, min_gap.as_ns()))
+    let released = match &of.class {
+        ClassPlan::RealTime { arrival: Arrival::Sporadic { min_gap, triggers }, .. } => {
+            Some((triggers, min_gap.as_ns()))
         }
         _ => None,
     };
@@ -128,7 +128,7 @@ fn queues(plan: &Plan, seen: &Observations, task: usize) -> Vec<Queue> {
         let mut taken: Vec<(u64, u64)> =
             received.map(|(taken, waited)| (taken.saturating_sub(*waited), *taken)).collect();
         taken.sort_by_key(|(_, taken)| *taken);
-        let gap = trigger.filter(|(trigger, _)| **trigger == channel.name).map(|(_, gap)| gap);
+        let gap = released.filter(|(triggers, _)| triggers.contains(&channel.name)).map(|(_, gap)| gap);
         let releases = gap.map(|gap| {
             let mut releases = seen.tasks[task].releases.clone();
             releases.sort_unstable();

@@ -10,8 +10,7 @@ use std::fmt::Write as _;
 
 use taut_generate::Payloads;
 use taut_model::{
-    Arrival, BestEffort, Channel, ChannelId, ChannelKind, Class, Model, PartyId, RealTime, Reception,
-    Segment, TaskId,
+    BestEffort, Channel, ChannelId, ChannelKind, Class, Model, PartyId, RealTime, Reception, Segment, TaskId,
 };
 use taut_time::Duration;
 
@@ -104,12 +103,11 @@ fn task(model: &Model, id: TaskId, owner: &str, indent: &str) -> String {
 }
 
 fn real_time_task(model: &Model, (id, task): (TaskId, &RealTime), owner: &str, indent: &str) -> String {
-    let trigger = model.trigger(id);
-    let call = match &task.arrival {
-        Arrival::Periodic { .. } => "task".to_owned(),
-        Arrival::Sporadic { trigger, .. } => {
-            format!("receiver::<{}, _>", type_name(model, model.channel(*trigger).payload))
-        }
+    // The runtime hands over the values of the one queue that releases a receiver.
+    let trigger = if let [trigger] = model.triggers(id) { Some(*trigger) } else { None };
+    let call = match trigger {
+        None => "task".to_owned(),
+        Some(trigger) => format!("receiver::<{}, _>", type_name(model, model.channel(trigger).payload)),
     };
     let mut text = format!("{indent}{owner}.{call}(\"{}\", |create| {{\n", model.task(id).name);
     let steps = steps(model, task, &format!("{indent}        "));

@@ -16,6 +16,8 @@
 //! |--------------------------------------------------|--------------|--------------|
 //! | `push`, `push_from`, `push_slice`, `push_with`, `write_chunk`, its `len` | X | -            |
 //! | `pop`, `pop_into`, `pop_slice`, `pop_with`, `read_chunk`, its `len` | -     | X            |
+//! | `oldest` of a [`Watcher`]                        | -            | X            |
+//! | its `is_empty`                                   | -            | -            |
 //!
 //! # Progress
 //! W = ⌈size of a value / 8⌉ words. Both sides are wait-free.
@@ -29,6 +31,8 @@
 //! | `pop_slice`, `push_slice` | 1 load + k × W words + 1 store for the k values that fit; no load if that many were seen earlier |
 //! | `read_chunk`, `write_chunk` | 1 load, or none; `commit` 1 store                                         |
 //! | `len`     | 1 load                                                                                      |
+//! | `is_empty` of a watcher | 2 loads                                                                       |
+//! | `oldest`  | 2 loads, and the steps of the closure                                                       |
 //!
 //! # Orderings
 //! - O1 push: Release of the tail store ↔ Acquire of the reader's tail load.
@@ -145,6 +149,27 @@ pub unsafe fn reader<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Read
     let memory = memory.claim();
     check::<T>(&memory, capacity)?;
     Ok(Reader::attach(&memory, capacity))
+}
+
+/// An end that looks at the oldest value and takes nothing: for whoever decides when the reader runs.
+///
+/// # Errors
+///
+/// [`LayoutError`].
+///
+/// # Safety
+///
+/// The memory holds this object for this `T` and capacity, or zeros. While [`Watcher::oldest`] runs, no operation of a
+/// reader runs, and the last one happens before; and no other process writes the memory.
+pub unsafe fn watcher<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Watcher<'_, T>, LayoutError> {
+    let memory = memory.claim();
+    check::<T>(&memory, capacity)?;
+    Ok(Watcher {
+        shared_tail: memory.word(TAIL),
+        shared_head: memory.word(HEAD),
+        slots: Places::new(&memory, SLOTS, slot_bytes::<T>(), capacity as usize),
+        capacity: capacity as usize,
+    })
 }
 
 /// The queue is full; this returns the value.
@@ -525,6 +550,44 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn capacity(&self) -> usize {
         self.head.slots
+    }
+}
+
+/// The end that looks. Made by [`watcher`].
+pub struct Watcher<'m, T> {
+    shared_tail: &'m AtomicU64,
+    shared_head: &'m AtomicU64,
+    slots: Places<'m, T>,
+    capacity: usize,
+}
+
+impl<T: Plain> Watcher<'_, T> {
+    /// The counter of the oldest waiting value; `None` if none waits, or if the two counters are impossible.
+    #[inline]
+    fn head(&self) -> Option<u64> {
+        // If no reader runs, its last store happens before (the duty of `watcher`).
+        let head = self.shared_head.load(Relaxed);
+        let tail = self.shared_tail.load(Acquire); // O1 push
+        let waiting = tail.wrapping_sub(head);
+        (waiting > 0 && waiting <= self.capacity as u64).then_some(head)
+    }
+
+    /// Whether no value waits; false stays false until the reader takes one. Wait-free: 2 loads.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head().is_none()
+    }
+
+    /// Calls `look` with the oldest waiting value, in place; `None` if none waits, or if the two counters are impossible.
+    /// Wait-free except for `look`: 2 loads.
+    #[inline]
+    pub fn oldest<R>(&mut self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        let slot = Position::new(self.head()?, self.capacity).slot;
+        // SAFETY:
+        // - the slot is below the capacity (`Position`), and a T fits (layout); T is Plain;
+        // - exclusive against our writer while `look` runs: head < tail, and no reader advances the head (I2), and the
+        //   value is there (O1).
+        Some(unsafe { self.slots.lend(slot, look) })
     }
 }
 

@@ -173,8 +173,9 @@ fn real_time(draft: &Draft, names: &Names<'_>, task: &RealTimeDraft) -> Option<R
 fn arrival(names: &Names<'_>, arrival: &ArrivalDraft) -> Option<Arrival<ChannelId>> {
     Some(match arrival {
         ArrivalDraft::Periodic { period, offset } => Arrival::Periodic { period: *period, offset: *offset },
-        ArrivalDraft::Sporadic { min_gap, trigger } => {
-            Arrival::Sporadic { min_gap: *min_gap, trigger: names.channel(trigger)? }
+        ArrivalDraft::Sporadic { min_gap, triggers } => {
+            let triggers = triggers.iter().map(|trigger| names.channel(&trigger.channel));
+            Arrival::Sporadic { min_gap: *min_gap, triggers: triggers.collect::<Option<_>>()? }
         }
     })
 }

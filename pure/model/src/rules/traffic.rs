@@ -36,12 +36,13 @@ fn period(draft: &Draft, party: PartyId) -> Option<(Duration, KeyPath)> {
     gap.filter(|gap| !gap.is_zero()).map(|gap| (gap, KeyPath::value(path)))
 }
 
-/// The channel that releases a party, if one does.
+/// The channel that releases a party, if exactly one does.
 fn released_by(draft: &Draft, party: PartyId) -> Option<&str> {
     let PartyId::Task(id) = party else { return None };
     match &draft.tasks[id.index()].class {
-        ClassDraft::RealTime(RealTimeDraft { arrival: ArrivalDraft::Sporadic { trigger, .. }, .. }) => {
-            Some(trigger)
+        ClassDraft::RealTime(RealTimeDraft { arrival: ArrivalDraft::Sporadic { triggers, .. }, .. }) => {
+            let [only] = triggers.as_slice() else { return None };
+            Some(&only.channel)
         }
         _ => None,
     }

@@ -7,45 +7,129 @@ use super::channels::Link;
 use super::faults::Faults;
 use super::names::{Names, Want};
 use crate::{
-    ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, KeyPath, PartyId, TaskId, codes,
+    ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, KeyPath, PartyId, RealTimeDraft,
+    TaskId, TriggerDraft, codes,
 };
 
+/// The most channels that release one task: its thread waits for all of them at once, with one system call.
+const TRIGGERS_MAX: usize = 100;
+
 pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &mut Faults<'_>) {
-    // The task that releases each task; there is at most one.
-    let mut released_by = vec![None; draft.tasks.len()];
+    // By task: the tasks that release it, if no other party does.
+    let mut released_by: Vec<Vec<TaskId>> = vec![Vec::new(); draft.tasks.len()];
     for (id, task) in (0..u16::MAX).map(TaskId).zip(&draft.tasks) {
         let ClassDraft::RealTime(real_time) = &task.class else { continue };
-        let ArrivalDraft::Sporadic { trigger, .. } = &real_time.arrival else { continue };
-        let place = KeyPath::value(format!("tasks.{}.arrival.trigger", task.name));
-        let Some(channel) = names.channel(trigger) else {
-            names.dangling(Want::Queue, trigger, place, faults);
-            continue;
-        };
-        let (channel, link) = (&draft.channels[channel.index()], &links[channel.index()]);
-        let message = format!("task `{}` cannot be released by channel `{trigger}`", task.name);
-        if channel.kind != ChannelKind::Queue {
-            let kind = KeyPath::value(format!("channels.{trigger}.kind"));
-            faults.push(
-                Fault::error(codes::BAD_TRIGGER, message, place, "a state releases no task")
-                    .also(kind, "only a queue releases its reader")
-                    .help("make the channel a queue, or the task periodic"),
-            );
-        } else if !link.readers.contains(&PartyId::Task(id)) {
-            if link.readers.len() == channel.to.len() && !channel.to.is_empty() {
-                faults.push(
-                    Fault::error(codes::BAD_TRIGGER, message, place, "the task does not read it")
-                        .also(KeyPath::value(format!("channels.{trigger}.to")), "its reader")
-                        .help(format!("make the task its reader: `to = \"{}\"`", task.name)),
-                );
+        let ArrivalDraft::Sporadic { triggers, .. } = &real_time.arrival else { continue };
+        count(&task.name, triggers, faults);
+        let writers = triggers.iter().enumerate().map(|(at, trigger)| {
+            let place = place(&task.name, trigger);
+            let again = triggers[..at].iter().any(|before| before.channel == trigger.channel);
+            if again && !trigger.channel.is_empty() {
+                let message = format!("task `{}` names trigger `{}` twice", task.name, trigger.channel);
+                let fault = Fault::error(codes::BAD_TRIGGER, message, place, "again");
+                faults.push(fault.help("name each channel once"));
+                return None;
             }
-        } else {
-            takes(&task.name, channel, place, faults);
-            if let (true, Some(PartyId::Task(writer))) = (link.sound, link.writer) {
-                released_by[id.index()] = Some(writer);
+            let only = triggers.len() == 1;
+            writer((id, &task.name, only), (&trigger.channel, place), (draft, names, links), faults)
+        });
+        let writers: Vec<Option<TaskId>> = writers.collect();
+        released_by[id.index()] = writers.into_iter().collect::<Option<_>>().unwrap_or_default();
+    }
+    circles(draft, &never_starting(&released_by), faults);
+}
+
+fn place(task: &str, trigger: &TriggerDraft) -> KeyPath {
+    KeyPath::value(format!("tasks.{task}.arrival.{}", trigger.key))
+}
+
+/// Checks that a receiver states its triggers by one key, at least one and not too many.
+fn count(task: &str, triggers: &[TriggerDraft], faults: &mut Faults<'_>) {
+    let arrival = format!("tasks.{task}.arrival");
+    let is_one = |trigger: &TriggerDraft| trigger.key == "trigger";
+    if triggers.is_empty() {
+        let message = format!("nothing releases task `{task}`");
+        let fault = Fault::error(codes::BAD_TRIGGER, message, KeyPath::value(arrival.as_str()), "no trigger")
+            .help("name the queue whose values release it: `trigger = \"…\"`, or several: `triggers = […]`");
+        faults.push_resting_on(fault, &[&format!("{arrival}.trigger"), &format!("{arrival}.triggers")]);
+    } else if triggers.len() > 1 && triggers.iter().any(is_one) {
+        let message = format!("task `{task}` has `trigger` and `triggers`");
+        let place = KeyPath::value(format!("{arrival}.trigger"));
+        faults.push(
+            Fault::error(codes::BAD_TRIGGER, message, place, "one channel")
+                .also(KeyPath::value(format!("{arrival}.triggers")), "a list of them")
+                .help("put all of them into `triggers`"),
+        );
+    } else if triggers.len() > TRIGGERS_MAX {
+        let message = format!("task `{task}` has {} triggers", triggers.len());
+        let place = KeyPath::value(format!("{arrival}.triggers"));
+        let fault = Fault::error(codes::BAD_TRIGGER, message, place, format!("at most {TRIGGERS_MAX}"));
+        faults.push(
+            fault
+                .note("the task's thread waits for all of them at once")
+                .help("divide them among several tasks"),
+        );
+    }
+}
+
+/// Checks a trigger of a task. Returns the task that writes it, if it is sound and a task does.
+fn writer(
+    (id, task, only): (TaskId, &str, bool),
+    (trigger, place): (&str, KeyPath),
+    (draft, names, links): (&Draft, &Names<'_>, &[Link]),
+    faults: &mut Faults<'_>,
+) -> Option<TaskId> {
+    let Some(channel) = names.channel(trigger) else {
+        names.dangling(Want::Queue, trigger, place, faults);
+        return None;
+    };
+    let (channel, link) = (&draft.channels[channel.index()], &links[channel.index()]);
+    let message = format!("task `{task}` cannot be released by channel `{trigger}`");
+    if channel.kind != ChannelKind::Queue {
+        let kind = KeyPath::value(format!("channels.{trigger}.kind"));
+        faults.push(
+            Fault::error(codes::BAD_TRIGGER, message, place, "a state releases no task")
+                .also(kind, "only a queue releases its reader")
+                .help("make the channel a queue, or the task periodic"),
+        );
+        return None;
+    }
+    if !link.readers.contains(&PartyId::Task(id)) {
+        if link.readers.len() == channel.to.len() && !channel.to.is_empty() {
+            faults.push(
+                Fault::error(codes::BAD_TRIGGER, message, place, "the task does not read it")
+                    .also(KeyPath::value(format!("channels.{trigger}.to")), "its reader")
+                    .help(format!("make the task its reader: `to = \"{task}\"`")),
+            );
+        }
+        return None;
+    }
+    if only {
+        takes(task, channel, place, faults);
+    }
+    match link.writer {
+        Some(PartyId::Task(writer)) if link.sound => Some(writer),
+        _ => None,
+    }
+}
+
+/// By task: a task that releases it, if the task can never start, because none of the tasks that release it can.
+fn never_starting(released_by: &[Vec<TaskId>]) -> Vec<Option<TaskId>> {
+    let mut starts: Vec<bool> = released_by.iter().map(Vec::is_empty).collect();
+    let mut releases: Vec<Vec<usize>> = vec![Vec::new(); released_by.len()];
+    for (task, writers) in released_by.iter().enumerate() {
+        writers.iter().for_each(|writer| releases[writer.index()].push(task));
+    }
+    let mut started: Vec<usize> = (0..starts.len()).filter(|task| starts[*task]).collect();
+    while let Some(task) = started.pop() {
+        for &released in &releases[task] {
+            if !std::mem::replace(&mut starts[released], true) {
+                started.push(released);
             }
         }
     }
-    circles(draft, &released_by, faults);
+    let never = |(task, writers): (usize, &Vec<TaskId>)| writers.first().filter(|_| !starts[task]).copied();
+    released_by.iter().enumerate().map(never).collect()
 }
 
 /// A receiver's job handles the one value that released it.
@@ -93,7 +177,13 @@ fn circle(draft: &Draft, backwards: &[usize]) -> Fault {
         tasks.rotate_left(first);
     }
     let name = |task: usize| draft.tasks[task].name.as_str();
-    let trigger = |task: usize| KeyPath::value(format!("tasks.{}.arrival.trigger", name(task)));
+    let trigger = |task: usize| match &draft.tasks[task].class {
+        ClassDraft::RealTime(RealTimeDraft { arrival: ArrivalDraft::Sporadic { triggers, .. }, .. }) => {
+            triggers.first().map(|trigger| place(name(task), trigger))
+        }
+        _ => None,
+    };
+    let trigger = |task: usize| trigger(task).unwrap_or(KeyPath::value(format!("tasks.{}", name(task))));
     let shown = tasks.iter().chain(tasks.first()).map(|t| format!("`{}`", name(*t)));
     let shown = shown.collect::<Vec<_>>().join(" -> ");
     let text = |task: usize, by: usize| format!("`{}` waits for `{}`", name(task), name(by));

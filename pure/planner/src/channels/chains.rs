@@ -20,6 +20,7 @@ use taut_model::{
 use taut_plan::{ChainPlan, StepPlan};
 use taut_time::Duration;
 
+use crate::channels::flow;
 use crate::placement::{Placements, Who};
 use crate::response::bounds::ResponseBounds;
 
@@ -189,11 +190,7 @@ impl Known<'_> {
             let reading = if below { Reading::NewestBelowWriter } else { Reading::Newest };
             return Some(end_to_end::ChainChannel::State(reading));
         }
-        let triggered = match self.real_time(reader)?.arrival {
-            Arrival::Periodic { .. } => false,
-            Arrival::Sporadic { trigger, .. } if trigger == id => true,
-            Arrival::Sporadic { .. } => return None,
-        };
+        let triggered = flow::follows(&self.real_time(reader)?.arrival, id)?;
         let (sends, takes) = (channel.sends_per_release, channel.takes_per_release);
         Some(end_to_end::ChainChannel::Queue { sends, takes, triggered })
     }

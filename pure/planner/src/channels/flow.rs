@@ -85,14 +85,22 @@ pub(crate) fn reader(model: &Model, id: ChannelId, bounds: &ResponseBounds) -> O
     let (Class::RealTime(real_time), Some(bound)) = (&model.task(task).class, bounds[task.index()]) else {
         return None;
     };
-    let triggered = match &real_time.arrival {
-        Arrival::Periodic { .. } => false,
-        Arrival::Sporadic { trigger, .. } if *trigger == id => true,
-        Arrival::Sporadic { .. } => return None,
-    };
+    let triggered = follows(&real_time.arrival, id)?;
     let period = real_time.arrival.period();
     let takes = channel.takes_per_release;
     Some((TakingTask { period, response: bound.response, takes, triggered }, bound.proven))
+}
+
+/// Whether a reader's job arrives at each send to a queue, unless the reader's gap delays it; none if nothing bounds when
+/// the reader looks at the queue.
+///
+/// A reader with several triggers looks at each of them as often as a periodic reader does: while a value waits in one
+/// of them, a job arrives at the end of each gap. But a value of another trigger may have released a job just before.
+pub(crate) fn follows(arrival: &Arrival<ChannelId>, id: ChannelId) -> Option<bool> {
+    match arrival {
+        Arrival::Periodic { .. } => Some(false),
+        Arrival::Sporadic { triggers, .. } => triggers.contains(&id).then_some(triggers.len() == 1),
+    }
 }
 
 /// The writer of a queue in the form that the analysis takes, and whether its response is proven; none if nothing

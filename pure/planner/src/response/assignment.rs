@@ -163,17 +163,17 @@ fn analysis(
     AnalysedCore::new(members.iter().zip(priorities).map(task).collect(), model.platform().overheads)
 }
 
-/// What a task's arrivals follow: a task that a real-time task triggers follows that task, and so does a task that
+/// What a task's arrivals follow: a task that only real-time tasks trigger follows those tasks, and so does a task that
 /// waits for another.
 fn arrivals(model: &Model, task: &RealTime) -> ArrivalPattern {
     match &task.arrival {
         // How long it waits for other tasks depends on those.
         Arrival::Periodic { .. } if task.waits.by > task.jitter => ArrivalPattern::Driven,
         Arrival::Periodic { offset, .. } => ArrivalPattern::Phased(*offset),
-        Arrival::Sporadic { trigger, .. } if model.is_real_time(model.channel(*trigger).writer) => {
-            ArrivalPattern::Driven
+        Arrival::Sporadic { triggers, .. } => {
+            let driven = |trigger: &taut_model::ChannelId| model.is_real_time(model.channel(*trigger).writer);
+            if triggers.iter().all(driven) { ArrivalPattern::Driven } else { ArrivalPattern::Sporadic }
         }
-        Arrival::Sporadic { .. } => ArrivalPattern::Sporadic,
     }
 }
 

@@ -51,12 +51,17 @@ fn switching(model: &Model, links: &[FlowLink]) -> Vec<Waits> {
         // A job that looks too early sleeps once and wakes once, however many writers it waits for.
         let waits = links.iter().any(|link| link.reader == id);
         let wakes = links.iter().filter(|link| link.writer == id).count() as u64;
+        // A dispatcher looks at each queue of a client when the client notifies, at most once in each gap of the task. The
+        // task's own release covers one.
+        let by_clients = model.triggers(id).iter();
+        let by_clients = by_clients.filter(|id| matches!(model.channel(**id).writer, PartyId::Client(_)));
+        let looks = by_clients.count().saturating_sub(1) as u64;
         let queues = model
             .channels()
             .iter()
             .filter(|channel| channel.writer == PartyId::Task(id) && channel.reception == Reception::Wait);
         let sends = queues.map(|queue| u64::from(queue.sends_per_release) * queue.readers.len() as u64);
-        sends.fold(wakes + if waits { 2 } else { 0 }, u64::saturating_add)
+        sends.fold(wakes + looks + if waits { 2 } else { 0 }, u64::saturating_add)
     };
     model.task_ids().map(|id| Waits { switching: times(count(id)), ..Waits::default() }).collect()
 }

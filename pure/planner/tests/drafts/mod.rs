@@ -10,7 +10,7 @@ use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft, ClientDraft,
     ClientKind, Cost, Draft, Evidence, Fault, Model, OnMissingPrivilege, OverflowPolicy, OverheadSources,
     Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft, Reception, Scalar, SchedulingPolicy,
-    SegmentDraft, ServiceDraft, Severity, Size, Stated, TaskDraft,
+    SegmentDraft, ServiceDraft, Severity, Size, Stated, TaskDraft, TriggerDraft,
 };
 use taut_plan::{Input, digest};
 use taut_planner::Planned;
@@ -169,7 +169,8 @@ pub fn cochlear() -> Draft {
     });
     processing.service = Some("sound".into());
     let output = real_time("output", "1ms", "100us", 75).with(|task| {
-        task.arrival = ArrivalDraft::Sporadic { min_gap: time("4ms"), trigger: "electrodes".into() };
+        task.arrival =
+            ArrivalDraft::Sporadic { min_gap: time("4ms"), triggers: TriggerDraft::only("electrodes") };
         task.persistent = size("8MiB");
         task.release = size("16KiB");
         task.on_overrun = Overrun::RunOn;
