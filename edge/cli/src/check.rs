@@ -44,6 +44,11 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
             let basis = planned.as_ref().and_then(|planned| planned.plan.basis());
             answer["rests_on"] =
                 serde_json::to_value(basis).map_err(|error| Failure::Internal(error.to_string()))?;
+            let messages = planned.as_ref().map(|planned| planned.plan.messages()).unwrap_or_default();
+            if !messages.is_empty() {
+                answer["messages"] =
+                    serde_json::to_value(messages).map_err(|error| Failure::Internal(error.to_string()))?;
+            }
             outln!("{answer:#}");
         }
     }
@@ -118,6 +123,9 @@ pub(crate) fn summary(plan: &Plan) -> String {
         let (name, budget, period, tasks) =
             (&server.name, server.budget, server.period, server.tasks.join(", "));
         line(format_args!("  server {name}: {budget} every {period} on core {}, for {tasks}", server.cpu));
+    }
+    for message in plan.messages() {
+        message.lines().iter().for_each(|of| line(format_args!("  {of}")));
     }
     for chain in &plan.chains {
         let latency = rounded(chain.latency);

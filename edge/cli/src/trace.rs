@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use taut_model::TaskSet;
-use taut_plan::{ChannelKind, OverflowPolicy, Plan};
+use taut_plan::{ChannelKind, ClassPlan, OverflowPolicy, Plan};
 use taut_report::{Focus, Simulated, Window};
 use taut_sim::flow::{Delivery, FlowChannel, Flows, OnFull, Queue, SamplingPoint};
 use taut_sim::{Limit, Rules, Scenario, SimEvent, Simulation};
@@ -172,13 +172,15 @@ fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<FlowChannel>, Vec<(usize,
             // A simulated queue does not support this policy.
             OverflowPolicy::Clear => continue,
         };
-        let triggered = channel.readers.iter().any(|reader| reader.triggered);
+        // A task that one queue releases takes one value in each job; others take what waits.
+        let one_by_one = channel.lane.is_none()
+            && channel.readers.iter().any(|reader| reader.triggered && has_one_trigger(plan, &reader.name));
         let delivery = match channel.kind {
             ChannelKind::State => Delivery::Newest(SamplingPoint::Start),
             ChannelKind::Queue => Delivery::Queue(Queue {
                 capacity: channel.capacity as usize,
                 sends: 1,
-                takes: if triggered { 1 } else { channel.capacity },
+                takes: if one_by_one { 1 } else { channel.capacity },
                 full,
             }),
         };
@@ -186,6 +188,12 @@ fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<FlowChannel>, Vec<(usize,
         names.push((at, channel.name.as_str()));
     }
     (channels, names)
+}
+
+/// Whether exactly one channel releases a task.
+fn has_one_trigger(plan: &Plan, task: &str) -> bool {
+    let class = plan.task(task).map(|at| &plan.tasks[at].class);
+    matches!(class, Some(ClassPlan::RealTime { arrival, .. }) if arrival.triggers().len() == 1)
 }
 
 /// Checks that a trace can be written to a path, before hours are spent on the run.

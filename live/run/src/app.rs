@@ -289,6 +289,9 @@ impl<'p> App<'p> {
             return Err(no_such("receiver of one queue", name));
         };
         let trigger = trigger.clone();
+        if self.plan.channel(&trigger).is_some_and(|at| self.plan.channels[at].lane.is_some()) {
+            return Err(no_such("receiver of one queue", name));
+        }
         let mut create_ends = Create::new(self, task);
         let code = create(&mut create_ends)?;
         let (ring, listener, channel) = create_ends.trigger::<P>(&trigger)?;

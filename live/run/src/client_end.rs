@@ -91,6 +91,10 @@ impl Attachment {
     /// # Errors
     /// [`EndError`].
     pub fn end<P: Payload>(&self, channel: &str, role: Role) -> Result<ClientEnd<P>, EndError> {
+        // A sender of a message knows its lane by the message's name; the directory has no lane of another client.
+        let mut entries = self.0.attached.directory().entries().iter().map(|entry| entry.channel.as_str());
+        let is_lane = |entry: &&str| entry.split_once('/').is_some_and(|(message, _)| message == channel);
+        let channel = entries.find(is_lane).unwrap_or(channel);
         let entry = self.0.attached.entry_as(channel, role, &P::layout()).map_err(EndError::Segment)?;
         let hold = Hold::take(&self.0, entry).ok_or_else(|| EndError::Twice(channel.to_owned()))?;
         let kind = hold.protocol(entry).ok_or_else(|| EndError::Mechanism(channel.to_owned()))?;

@@ -4,7 +4,7 @@
 //! Making a task: its memory and its ends of channels. Each end is handed out once, and only to its own party.
 
 use taut_lock::{EventCount, Listener};
-use taut_plan::{ChannelKind, ChannelPlan, ReaderPlan};
+use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, ReaderPlan, ValidPlan};
 use taut_scope::Scope;
 use taut_share::queue::qrtr;
 
@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::endpoint::{JobRate, QueueReader, QueueWriter, ReadingEnd, StateReader, StateWriter, WritingEnd};
 use crate::flow::Flows;
 use crate::locked::Locked;
+use crate::message::{MessageReader, ReadLane};
 use crate::names::{no_such, position as index};
 use crate::payload::{Own, Stamped};
 use crate::queue::{QueueSlot, QueueView, Wakes};
@@ -42,7 +43,7 @@ impl<'a, 'p> Create<'a, 'p> {
         &self.app.task_scopes[self.task]
     }
 
-    /// The sending end of a queue that this task writes.
+    /// The sending end of a queue that this task writes, or of a message that it sends.
     ///
     /// # Errors
     /// If the manifest has no such queue, another party writes it, the end was already taken, or it carries values
@@ -72,6 +73,9 @@ impl<'a, 'p> Create<'a, 'p> {
     /// # Errors
     /// As [`Create::queue_writer`].
     pub fn queue_reader<P: Payload>(&mut self, channel: &str) -> Result<QueueReader<'p, P>, Error> {
+        if self.app.plan.channel(channel).is_some_and(|at| self.app.plan.channels[at].lane.is_some()) {
+            return Err(no_such("queue", channel));
+        }
         let (position, plan) = self.end::<P>(channel, ChannelKind::Queue, false)?;
         let memory = self.memory(plan)?;
         // SAFETY:
@@ -89,6 +93,37 @@ impl<'a, 'p> Create<'a, 'p> {
             self.watch::<P>(plan)?;
         }
         Ok(QueueReader { view, listener, channel: index(position), lost: 0, owner, own: Own::new() })
+    }
+
+    /// The receiving end of a message that this task receives.
+    ///
+    /// # Errors
+    /// As [`Create::queue_writer`].
+    pub fn message_reader<P: Payload>(&mut self, message: &str) -> Result<MessageReader<'p, P>, Error> {
+        let all: &'p ValidPlan = self.app.plan;
+        let found = all.lanes(message);
+        let lane = found.first().and_then(|(_, channel)| channel.lane.as_ref());
+        let lane = lane.ok_or_else(|| no_such("message", message))?;
+        let mut lanes = Vec::with_capacity(found.len());
+        for (_, channel) in &found {
+            let (position, plan) = self.end::<P>(&channel.name, ChannelKind::Queue, false)?;
+            if plan.readers.iter().any(|reader| reader.triggered) {
+                self.watch::<P>(plan)?;
+            }
+            let writer = all.task(&plan.writer.name).filter(|_| !plan.writer.client);
+            let real_time =
+                writer.is_some_and(|at| matches!(all.tasks[at].class, ClassPlan::RealTime { .. }));
+            lanes.push(ReadLane {
+                queue: self.queue_ring(plan)?,
+                channel: index(position),
+                sender: &plan.writer.name,
+                real_time,
+                trusted: !plan.writer.client,
+                seen_ns: None,
+            });
+        }
+        let (order, rate, owner) = (lane.order, JobRate::new(lane.takes), index(self.task));
+        Ok(MessageReader { lanes, order, rate, owner, own: Own::new() })
     }
 
     /// The writing end of a state that this task writes.
@@ -244,12 +279,19 @@ impl<'a, 'p> Create<'a, 'p> {
         writes: bool,
     ) -> Result<(usize, &'p ChannelPlan), Error> {
         let what = if kind == ChannelKind::Queue { "queue" } else { "state" };
-        let position = self.app.plan.channel(channel).ok_or_else(|| no_such("channel", channel))?;
+        let me = &self.app.plan.tasks[self.task].name;
+        // A sender knows its lane by the message's name.
+        let lane = || {
+            let lanes = self.app.plan.lanes(channel).into_iter();
+            let mut own = lanes.filter(|(_, lane)| !lane.writer.client && lane.writer.name == *me);
+            own.next().map(|(at, _)| at).filter(|_| writes)
+        };
+        let position = self.app.plan.channel(channel).or_else(lane);
+        let position = position.ok_or_else(|| no_such("channel", channel))?;
         let plan = &self.app.plan.channels[position];
         if plan.kind != kind {
             return Err(no_such(what, channel));
         }
-        let me = &self.app.plan.tasks[self.task].name;
         let mine = if writes {
             !plan.writer.client && plan.writer.name == *me
         } else {

@@ -100,7 +100,7 @@ pub struct QueueWriter<'p, P: Payload> {
     pub(crate) own: Own<P>,
 }
 
-/// How many values the current job has sent, and how many it may send.
+/// How many values the current job has sent, or taken of a message, and how many it may.
 pub(crate) struct JobRate {
     job: Option<u64>,
     sent: u32,
@@ -112,9 +112,15 @@ impl JobRate {
         Self { job: None, sent: 0, most }
     }
 
-    /// Whether the job may send another value.
+    /// Counts a value of the current job.
     #[inline]
-    fn allows(&mut self, job: u64) -> bool {
+    pub(crate) fn count(&mut self) {
+        self.sent += 1;
+    }
+
+    /// Whether the job may transfer another value.
+    #[inline]
+    pub(crate) fn allows(&mut self, job: u64) -> bool {
         if self.job != Some(job) {
             (self.job, self.sent) = (Some(job), 0);
         }
@@ -150,7 +156,7 @@ impl<P: Payload> QueueWriter<'_, P> {
         }
         if self.slot.push(self.own.set(sent_ns, self.sequence + 1, value)) {
             self.sequence += 1;
-            self.rate.sent += 1;
+            self.rate.count();
             event_recorder.other(sent_ns, Kind::Send, self.channel, job, self.sequence);
             self.wakes.notify();
             return Ok(());
@@ -294,7 +300,7 @@ impl<P: Payload> StateWriter<'_, P> {
             return Err(PublishError::Busy(()));
         }
         self.sequence += 1;
-        self.rate.sent += 1;
+        self.rate.count();
         event_recorder.other(sent_ns, Kind::Send, self.channel, job, self.sequence);
         Ok(())
     }

@@ -53,7 +53,7 @@ impl fmt::Display for Role {
 /// A channel, as one client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelEntry {
-    /// The channel's name.
+    /// The channel's name; of a lane of a message, `message/sender`.
     pub channel: String,
     /// What the client does with it.
     pub role: Role,
@@ -191,8 +191,12 @@ impl ChannelEntry {
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        if !is_name(&self.channel) {
-            return Err("the channel's name is not 1 to 64 letters, digits, `-` or `_`");
+        let lane =
+            self.channel.split_once('/').filter(|(message, sender)| is_name(message) && is_name(sender));
+        if !is_name(&self.channel) && lane.is_none() {
+            return Err(
+                "the channel's name is not 1 to 64 letters, digits, `-` or `_`, nor a lane of two such names",
+            );
         }
         if !is_name(&self.mechanism) {
             return Err("the mechanism's name is not 1 to 64 letters, digits, `-` or `_`");
@@ -365,7 +369,7 @@ mod tests {
         let good = entry("levels", 128, 768).to_string();
         for (from, to, problem) in [
             ("levels reads", "levels", "not `writes`, `reads` or `takes`"),
-            ("levels", "le/vels", "channel's name"),
+            ("levels", "le/vel/s", "channel's name"),
             ("value=184", "value=", "missing or too large"),
             ("value=184", "value=4294967296", "too large"),
             ("value=184", "value=+184", "decimal digits"),

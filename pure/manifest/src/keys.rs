@@ -669,7 +669,7 @@ static CLIENT_KINDS: &[Word] =
 static CHANNEL: Table = Table {
     noun: "channel",
     doc: "A flow of data from one writer to its readers; the classes of the writer and the readers determine its \
-          protocol.",
+          protocol. A message has several writers.",
     keys: &[
         key(
             "kind",
@@ -677,7 +677,7 @@ static CHANNEL: Table = Table {
             Need::Required,
             "Whether readers get the latest value or every value.",
         ),
-        key("from", PARTIES, Need::Ruled, "The task or client that writes."),
+        key("from", PARTIES, Need::Ruled, "The task or client that writes; of a message, those that send."),
         key("to", PARTIES, Need::Ruled, "The tasks or clients that read."),
         key("payload", Type::Text, Need::Required, "The type of a value: a name of `[payloads]`."),
         key("capacity", CAPACITY, Need::Default("auto"), "How many values of a queue can wait."),
@@ -716,7 +716,19 @@ static CHANNEL: Table = Table {
             "takes-per-release",
             COUNT,
             Need::Default("1"),
-            "The most values each reader takes per activation.",
+            "The most values each reader takes per activation; of a message, from all its senders together.",
+        ),
+        key(
+            "order",
+            Type::Words(ORDERS),
+            Need::Default("sender"),
+            "Which waiting value the receiver of a message takes first. Values of senders that are not real-time come last.",
+        ),
+        key(
+            "sends-by-sender",
+            Type::Map("sender", &COUNT),
+            Need::Optional,
+            "Senders of a message whose `sends-per-release` is another: a table of counts by name.",
         ),
     ],
 };
@@ -728,7 +740,7 @@ const COUNT: Type = Type::Integer { min: 1, max: taut_model::CAPACITY_MAX as i64
 static KINDS: &[Word] = &[
     word("state", "The latest value."),
     word("queue", "Every value, in order, to one reader; to several if none of them is real-time."),
-    later("message", "A mailbox, ordered by priority."),
+    word("message", "Every value, from several senders to one real-time task."),
     later("broadcast", "One to many events."),
     later("bulk", "Large values whose ownership moves, without a copy."),
 ];
@@ -737,6 +749,11 @@ static OVERFLOWS: &[Word] = &[
     word("reject", "The new value is refused and given back."),
     word("drop-oldest", "The oldest value is dropped; where no reader is real-time."),
     word("clear", "All waiting values are dropped; where no reader is real-time."),
+];
+
+static ORDERS: &[Word] = &[
+    word("sender", "A value of the most urgent sender; of one sender, in the order of sending."),
+    word("fifo", "The value that was sent first."),
 ];
 
 static RECEPTIONS: &[Word] = &[

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use taut_model::{
     AfterFailure, Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft,
     ClientDraft, ClientKind, Cost, Draft, Evidence, EvidenceFile, Executor, Flow, HeapPolicy,
-    LockingProtocol, Mechanism, OnFailureDraft, OnMissingPrivilege, OverflowPolicy, OverheadSources,
-    Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft, Reception, Scalar, SchedulingPolicy,
-    SectionDraft, SegmentDraft, ServerDraft, ServerPolicy, ServiceDraft, ServiceStart, Shared, Size, Stated,
-    TaskDraft, TriggerDraft,
+    LockingProtocol, Mechanism, MessageLane, MessageOrder, OnFailureDraft, OnMissingPrivilege,
+    OverflowPolicy, OverheadSources, Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft,
+    Reception, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft, ServerDraft, ServerPolicy, ServiceDraft,
+    ServiceStart, Shared, Size, Stated, TaskDraft, TriggerDraft,
 };
 use taut_time::Duration;
 
@@ -289,10 +289,18 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
         let count = fields.and_then(|fields| u32::try_from(fields.integer(key)?).ok());
         count.unwrap_or(1)
     };
+    let order = fields.filter(|fields| fields.is_written("order")).and_then(|fields| fields.word("order"));
+    let order = order.and_then(MessageOrder::from_word);
+    let is_message = word("kind") == Some("message");
+    let lane = || MessageLane { message: name.clone(), order: order.unwrap_or_default(), sender: 0 };
     ChannelDraft {
+        order,
+        sends_by_sender: fields.map_or(Vec::new(), sends_by_sender),
+        lane: is_message.then(lane),
         name,
         kind: match word("kind") {
             Some("state") => ChannelKind::State,
+            // A message is divided into queues.
             _ => ChannelKind::Queue,
         },
         from: parties("from"),
@@ -311,6 +319,15 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
         sends_per_release: count("sends-per-release"),
         takes_per_release: count("takes-per-release"),
     }
+}
+
+/// What each sender of a message sends at most; a count that could not be read is 1.
+fn sends_by_sender(fields: &Fields<'_>) -> Vec<(String, u32)> {
+    let count = |item: &Option<Item<'_>>| match item {
+        Some(Item::Integer(count)) => u32::try_from(*count).unwrap_or(1),
+        _ => 1,
+    };
+    fields.entries("sends-by-sender").iter().map(|(name, item)| ((*name).to_owned(), count(item))).collect()
 }
 
 /// Chains are known by position, so a chain that could not be read keeps its place.

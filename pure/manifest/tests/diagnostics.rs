@@ -409,6 +409,39 @@ fn triggers_that_release_nothing() {
 }
 
 #[test]
+fn messages_that_cannot_be() {
+    let mut text = format!(
+        "{HEAD}[payloads]\nP = {{ type = \"f32\" }}\n[clients.ui]\n[clients.screen]\n[tasks.idle]\nclass = \"best-effort\"\n"
+    );
+    for (task, period) in [("a", 4), ("b", 8), ("c", 2)] {
+        text.push_str(&format!(
+            "[tasks.{task}]\narrival = {{ periodic = \"{period}ms\" }}\ndeadline = \"2ms\"\n\
+             wcet = {{ value = \"100us\", source = \"guess\" }}\n"
+        ));
+    }
+    for (name, keys) in [
+        ("no-sender", "from = []\nto = \"c\""),
+        ("to-two", "from = [\"a\", \"ui\"]\nto = [\"b\", \"c\"]"),
+        ("to-idle", "from = [\"a\", \"ui\"]\nto = \"idle\""),
+        ("to-screen", "from = [\"ui\", \"idle\"]\nto = \"screen\""),
+        ("itself", "from = [\"a\", \"c\"]\nto = \"c\""),
+        ("twice", "from = [\"a\", \"b\", \"a\"]\nto = \"c\""),
+        ("unknown", "from = [\"a\", \"bb\", \"ui\"]\nto = \"c\""),
+        ("too-much", "from = [\"a\", \"b\", \"ui\"]\nto = \"c\"\nsends-per-release = 2"),
+        ("drops", "from = [\"a\", \"ui\"]\nto = \"c\"\noverflow = \"drop-oldest\""),
+        ("sends", "from = [\"a\", \"ui\"]\nto = \"c\"\nsends-by-sender = { ui = 2, b = 1 }"),
+        ("order", "from = [\"a\", \"ui\"]\nto = \"c\"\norder = \"specified\""),
+        ("flows", "from = [\"a\", \"ui\"]\nto = \"c\"\nflow = \"synchronous\""),
+    ] {
+        text.push_str(&format!("[channels.{name}]\nkind = \"message\"\n{keys}\npayload = \"P\"\n"));
+    }
+    text.push_str(
+        "[channels.plain]\nkind = \"queue\"\nfrom = \"a\"\nto = \"c\"\npayload = \"P\"\norder = \"fifo\"\n",
+    );
+    insta::assert_snapshot!(shown(&text));
+}
+
+#[test]
 fn json_form() {
     let source =
         SourceText { name: "taut.toml".into(), text: format!("{HEAD}cores2 = [1]\nmemory = \"1µB\"\n") };

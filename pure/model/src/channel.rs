@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_policy::{ChannelKind, Flow, Mechanism, OverflowPolicy, Reception};
+use taut_policy::{ChannelKind, Flow, Mechanism, MessageOrder, OverflowPolicy, Reception};
 
 use crate::PartyId;
+
+/// What makes a channel a lane of a message: the values of one of its senders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageLane {
+    /// The message's name in the manifest.
+    pub message: String,
+    /// Which value the receiver takes first.
+    pub order: MessageOrder,
+    /// The sender's position in the message's `from`.
+    pub sender: usize,
+}
 
 /// A flow of data from one writer to its readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channel {
-    /// Its name in the manifest.
+    /// Its name in the manifest; of a lane, `message/sender`.
     pub name: String,
     /// Which values arrive at a reader.
     pub kind: ChannelKind,
@@ -34,8 +45,22 @@ pub struct Channel {
     pub decided: Option<Mechanism>,
     /// The most values the writer sends per activation.
     pub sends_per_release: u32,
-    /// The most values each reader takes per activation.
+    /// The most values each reader takes per activation; from all lanes of a message together.
     pub takes_per_release: u32,
+    /// The message of which it is a lane.
+    pub lane: Option<MessageLane>,
+}
+
+impl Channel {
+    /// Its table in the manifest: its name, or that of its message.
+    pub fn table(&self) -> &str {
+        self.lane.as_ref().map_or(&self.name, |lane| &lane.message)
+    }
+
+    /// Whether it is a lane of this message.
+    pub fn is_lane_of(&self, message: &str) -> bool {
+        self.lane.as_ref().is_some_and(|lane| lane.message == message)
+    }
 }
 
 /// The largest size of a value, in bytes.

@@ -7,8 +7,9 @@ use std::ops::{Deref, DerefMut};
 use taut_time::Duration;
 
 use crate::{
-    AfterFailure, App, BestEffort, ChannelKind, ClientKind, EvidenceFile, Fault, Flow, Mechanism, Model,
-    OverflowPolicy, Payload, Platform, Reception, ServerPolicy, ServiceStart, Shared, Size, Stated, rules,
+    AfterFailure, App, BestEffort, ChannelKind, ClientKind, EvidenceFile, Fault, Flow, Mechanism,
+    MessageLane, MessageOrder, Model, OverflowPolicy, Payload, Platform, Reception, ServerPolicy,
+    ServiceStart, Shared, Size, Stated, rules,
 };
 
 /// The input of [`Draft::build`], with names as references: everything from which a [`Model`] is made, before any rule
@@ -232,6 +233,24 @@ pub struct ChannelDraft {
     pub mechanism: Option<Mechanism>,
     pub sends_per_release: u32,
     pub takes_per_release: u32,
+    /// The order of a message, as the manifest states it.
+    pub order: Option<MessageOrder>,
+    /// Senders of a message whose `sends_per_release` is another.
+    pub sends_by_sender: Vec<(String, u32)>,
+    /// Of a message, what its lanes have in common: [`Draft::build`] makes a lane for each sender.
+    pub lane: Option<MessageLane>,
+}
+
+impl ChannelDraft {
+    /// Its table in the manifest: its name, or that of its message.
+    pub(crate) fn table(&self) -> &str {
+        self.lane.as_ref().map_or(&self.name, |lane| &lane.message)
+    }
+
+    /// Whether it is a lane of this message.
+    pub(crate) fn is_lane_of(&self, message: &str) -> bool {
+        self.lane.as_ref().is_some_and(|lane| lane.message == message)
+    }
 }
 
 /// A chain, by name.

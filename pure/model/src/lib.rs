@@ -31,7 +31,7 @@ mod system;
 mod task;
 mod what_if;
 
-pub use channel::{Channel, PAYLOAD_BYTES_MAX, Payload, PayloadField, Scalar};
+pub use channel::{Channel, MessageLane, PAYLOAD_BYTES_MAX, Payload, PayloadField, Scalar};
 pub use decided::Decisions;
 pub use draft::{
     ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, Draft, OnFailureDraft, RealTimeDraft,
@@ -43,15 +43,16 @@ pub use id::{ChannelId, ClientId, CoreId, PartyId, ResourceId, ServiceId, TaskId
 pub use nearest::nearest;
 pub use platform::{Executor, OverheadSources, Overheads, Platform};
 pub use resource::{Section, Shared};
+pub use rules::traffic::keeps_up;
 pub use server::Server;
 pub use set::{Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
 pub use system::{App, Chain, ChainStep, Client, ClientKind, Model, Service};
 pub use task::{BestEffort, Class, Cost, RealTime, Stated, Task, Waits};
 pub use taut_policy::{
     AfterFailure, Aim, Arrival, ArrivalPattern, CAPACITY_MAX, ChannelKind, ClientReads, Evidence,
-    EvidenceFile, Flow, HeapPolicy, LINE_BYTES, LockingProtocol, Mechanism, MechanismForm, OnFailure,
-    OnMissingPrivilege, OverflowPolicy, Overrun, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY, PartyCounts,
-    RESTARTS_MAX, Reception, SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy,
-    ServiceStart, Waiting, Way, is_name, lock_mechanisms,
+    EvidenceFile, Flow, HeapPolicy, LINE_BYTES, LockingProtocol, Mechanism, MechanismForm, MessageOrder,
+    OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY,
+    PartyCounts, RESTARTS_MAX, Reception, SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES, SchedulingPolicy,
+    ServerPolicy, ServiceStart, Waiting, Way, is_name, lock_mechanisms,
 };
 pub use taut_time::{ParseSizeError, Size};

@@ -95,6 +95,9 @@ fn queue(name: &str, from: &str, to: &str) -> ChannelDraft {
         mechanism: None,
         sends_per_release: 1,
         takes_per_release: 1,
+        order: None,
+        sends_by_sender: Vec::new(),
+        lane: None,
     }
 }
 

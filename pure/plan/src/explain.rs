@@ -136,9 +136,11 @@ pub fn explain_chain(plan: &Plan, name: &str) -> Option<String> {
     Some(text)
 }
 
-/// What carries a channel, why, and where it lies; `None` if there is no such channel.
+/// What carries a channel, why, and where it lies; of a message, what bounds each sender. `None` if there is no such
+/// channel.
 pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
-    let channel = &plan.channels[plan.channel(name)?];
+    let Some(at) = plan.channel(name) else { return explain_message(plan, name) };
+    let channel = &plan.channels[at];
     let readers: Vec<&str> = channel.readers.iter().map(|reader| reader.name.as_str()).collect();
     let mut text = format!("{name}: {} -> {}\n", channel.writer.name, readers.join(", "));
     let _ = writeln!(text, "{}: {}", channel.mechanism.paper_name(), channel.reason);
@@ -168,6 +170,21 @@ pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
             crate::MemoryMap::Process => "process's",
             crate::MemoryMap::Segment => "segment's",
         }
+    );
+    Some(text)
+}
+
+/// The lanes of a message; `None` if there is no such message.
+fn explain_message(plan: &Plan, name: &str) -> Option<String> {
+    let message = plan.message(name)?;
+    let mut text = message.lines().join("\n") + "\n";
+    for sender in &message.senders {
+        let why = sender.capacity_reason.unwrap_or("as the manifest states");
+        let _ = writeln!(text, "\n{name}/{}: holds {}; {why}", sender.name, sender.capacity);
+    }
+    text.push_str(
+        "\nhandled within: from a send to the end of the job that takes the value, by the busy window of its lane and \
+         those in front, in gaps of the receiver\n",
     );
     Some(text)
 }

@@ -18,6 +18,7 @@ mod explain;
 mod inputs;
 pub mod layout;
 mod lock;
+mod message;
 mod overrides;
 mod server;
 mod shape;
@@ -29,19 +30,20 @@ pub use basis::{Basis, OverheadBasis, OverheadPlan, TimeBasis};
 pub use explain::{explain_chain, explain_channel, explain_task};
 pub use inputs::InputChange;
 pub use lock::{NotExecuted, PlanTextError, digest};
+pub use message::{Message, MessageSender};
 pub use overrides::{Overrides, Pin};
 pub use server::ServerPlan;
 pub use shape::{
-    ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, MemoryMap, MemoryPlan,
-    OtherPlan, Plan, ReaderPlan, Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan, TaskPlan, TermPlan,
-    WriterPlan,
+    ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, LanePlan, MemoryMap,
+    MemoryPlan, OtherPlan, Plan, ReaderPlan, Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan,
+    TaskPlan, TermPlan, WriterPlan,
 };
 /// Types of other crates that occur in a plan.
 pub use taut_policy::{
     AfterFailure, Aim, Arrival, ChannelKind, ClientReads, Evidence, EvidenceFile, FailureRemedy, Flow,
-    HeapPolicy, LockingProtocol, Mechanism, MechanismForm, OnFailure, OnMissingPrivilege, OverflowPolicy,
-    Overrun, PROBE_PERIOD, PROBE_PRIORITY, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy,
-    ServiceStart, Waiting, Way, is_name, lock_mechanisms, spare_slots,
+    HeapPolicy, LockingProtocol, Mechanism, MechanismForm, MessageOrder, OnFailure, OnMissingPrivilege,
+    OverflowPolicy, Overrun, PROBE_PERIOD, PROBE_PRIORITY, STACK_BYTES, STAMP_BYTES, SchedulingPolicy,
+    ServerPolicy, ServiceStart, Waiting, Way, is_name, lock_mechanisms, spare_slots,
 };
 pub use taut_time::Size;
 pub use valid::{Invalid, ValidPlan};

@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 use taut_policy::{
     AfterFailure, Aim, Arrival, ChannelKind, Evidence, EvidenceFile, Flow, HeapPolicy, LockingProtocol,
-    Mechanism, OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun, SchedulingPolicy, ServiceStart, Way,
+    Mechanism, MessageOrder, OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun, SchedulingPolicy,
+    ServiceStart, Way,
 };
 use taut_time::{Duration, Size};
 
@@ -333,6 +334,9 @@ pub struct ChannelPlan {
     /// The most values that a job of a real-time writer sends. The sending end refuses more.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub sends_per_release: u32,
+    /// The message of which it is a lane: a queue from one of its senders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lane: Option<LanePlan>,
     /// Which map holds it.
     pub place: MemoryMap,
     /// Where in that map.
@@ -340,6 +344,21 @@ pub struct ChannelPlan {
     /// Bound on the time from send to receive, if all parties are real-time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
+}
+
+/// What makes a channel a lane of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LanePlan {
+    /// The message's name.
+    pub message: String,
+    /// Which value the receiver takes first.
+    pub order: MessageOrder,
+    /// Its place among the lanes of the message: 0 is the first from which the receiver takes, under `order = "sender"`.
+    /// Lanes of senders that are not real-time come last under any order.
+    pub rank: u16,
+    /// The most values that a job of the receiver takes, from all lanes together.
+    pub takes: u32,
 }
 
 /// A choice among mechanisms: its price, and the alternatives.

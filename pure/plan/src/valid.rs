@@ -15,7 +15,8 @@
 //! V2  names     each name is well formed and unique; tasks, channels, servers and resources refer to names that exist
 //! V3  counts    every position fits in 16 bits
 //! V4  channels  the mechanism serves the parties; entries and ways of readers, slots and bytes of the region are those
-//!               of the mechanism; a channel is in the segment if and only if a client is a party of it
+//!               of the mechanism; a channel is in the segment if and only if a client is a party of it; the lanes of a
+//!               message have one reader, order and layout, and ranks from 0, real-time senders first
 //! V5  triggers  a channel releases a reader if and only if the reader is a sporadic task with that trigger, and a sporadic
 //!               task has a trigger at least; a reader has
 //!               an event count of a line only if it is a reader of a real-time task's queue, and not real-time
@@ -110,6 +111,7 @@ fn check(plan: &Plan) -> Result<(), Invalid> {
     for channel in &plan.channels {
         channel_of(plan, &known, channel)?;
     }
+    messages(plan, &known)?;
     let safe_state = plan.safe_state.is_none_or(|budget| !budget.is_zero() && budget <= SAFE_STATE_MAX);
     require!(safe_state, "the safe state's budget is zero, or longer than {SAFE_STATE_MAX}");
     for service in &plan.services {
@@ -135,7 +137,12 @@ impl<'p> Known<'p> {
         require!(is_name(&plan.app), "the application's name {:?} is not well formed", plan.app);
         let names = |what: &str, names: Vec<&'p str>| {
             require!(names.len() <= usize::from(u16::MAX), "there are too many {what}s");
-            let wrong = names.iter().find(|name| !is_name(name));
+            // A lane has the names of its message and of its sender.
+            let is_lane = |name: &str| {
+                let halves = name.split_once('/').filter(|_| what == "channel");
+                halves.is_some_and(|(message, sender)| is_name(message) && is_name(sender))
+            };
+            let wrong = names.iter().find(|name| !is_name(name) && !is_lane(name));
             require!(wrong.is_none(), "the {what}'s name {:?} is not well formed", wrong.unwrap_or(&""));
             unique(names.iter().copied(), |name| format!("two {what}s are called `{name}`"))
         };
@@ -402,6 +409,48 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
         "channel `{name}` has {} bytes of memory, but {paper} needs another size",
         channel.region.size
     );
+    Ok(())
+}
+
+/// V4, of the lanes of messages.
+fn messages(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
+    for channel in &plan.channels {
+        let name = &channel.name;
+        let Some(lane) = &channel.lane else {
+            require!(!name.contains('/'), "channel `{name}` is called as a lane, but is none");
+            continue;
+        };
+        let own = format!("{}/{}", lane.message, channel.writer.name);
+        require!(*name == own, "channel `{name}` is a lane of `{}` and not called `{own}`", lane.message);
+        let [reader] = channel.readers.as_slice() else {
+            return Err(Invalid(format!("lane `{name}` has no reader, or several")));
+        };
+        let real_time = known.is_real_time(&reader.name, reader.client);
+        require!(real_time && lane.takes > 0, "nobody takes from lane `{name}`");
+        require!(
+            !known.channels.contains_key(lane.message.as_str()),
+            "`{}` is a channel and a message",
+            lane.message
+        );
+        let lanes = plan.lanes(&lane.message);
+        for (rank, (_, other)) in lanes.iter().enumerate() {
+            let Some(its) = &other.lane else { continue };
+            let alike = (its.order, its.takes) == (lane.order, lane.takes) && other.layout == channel.layout;
+            let reads =
+                other.readers.iter().any(|one| one.name == reader.name && one.triggered == reader.triggered);
+            require!(alike && reads, "lanes `{name}` and `{}` are not of one message", other.name);
+            require!(
+                usize::from(its.rank) == rank,
+                "lane `{}` has rank {}, not {rank}",
+                other.name,
+                its.rank
+            );
+            let urgent = |of: &ChannelPlan| known.is_real_time(&of.writer.name, of.writer.client);
+            let last = rank.checked_sub(1).map(|at| lanes[at].1);
+            let sorted = last.is_none_or(|last| urgent(last) || !urgent(other));
+            require!(sorted, "lane `{}` of a real-time task comes after one that is not", other.name);
+        }
+    }
     Ok(())
 }
 

@@ -4,8 +4,8 @@
 use taut_analysis::{Bound, BoundTerm, Verdict, Why};
 use taut_model::{ChannelId, Class, Fault, Model, PartyId, RealTime, Severity};
 use taut_plan::{
-    Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, Overrides, Plan, ReaderPlan,
-    Region, ServicePlan, TaskPlan, TermPlan, WriterPlan,
+    Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, LanePlan, Overrides, Plan,
+    ReaderPlan, Region, ServicePlan, TaskPlan, TermPlan, WriterPlan,
 };
 use taut_time::Duration;
 
@@ -327,6 +327,12 @@ fn channel_plans(
             capacity_reason: realisation.capacity_reason.clone(),
             overflow: channel.overflow,
             sends_per_release: channel.sends_per_release,
+            lane: channel.lane.as_ref().map(|lane| LanePlan {
+                message: lane.message.clone(),
+                order: lane.order,
+                rank: u16::try_from(realisation.rank).unwrap_or(u16::MAX),
+                takes: channel.takes_per_release,
+            }),
             place,
             region,
             latency: realisation.latency,

@@ -42,6 +42,35 @@ impl Flow {
     }
 }
 
+/// Which of the values that wait in a message its receiver takes first.
+///
+/// In either order, values of senders that are not real-time come after those of all real-time senders: no such sender
+/// delays a real-time one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum MessageOrder {
+    /// One of the most urgent sender; of one sender, in the order of sending.
+    #[default]
+    Sender,
+    /// The one that was sent first.
+    Fifo,
+}
+
+impl MessageOrder {
+    /// Its word in a manifest.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Fifo => "fifo",
+        }
+    }
+
+    /// The order with this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Sender, Self::Fifo].into_iter().find(|order| order.word() == word)
+    }
+}
+
 /// What happens to a value that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]

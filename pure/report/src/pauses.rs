@@ -124,7 +124,10 @@ fn queues(plan: &Plan, seen: &Observations, task: usize) -> Vec<Queue> {
             && channel.readers.iter().any(|reader| reader.name == of.name)
     });
     let queue = |(at, channel): (usize, &taut_plan::ChannelPlan)| {
-        let received = seen.channels[at].received.iter();
+        // Values of all lanes of a message wait for one another.
+        let lanes = channel.lane.as_ref().map_or(Vec::new(), |lane| plan.lanes(&lane.message));
+        let lanes = if lanes.is_empty() { vec![(at, channel)] } else { lanes };
+        let received = lanes.iter().flat_map(|(at, _)| &seen.channels[*at].received);
         let mut taken: Vec<(u64, u64)> =
             received.map(|(taken, waited)| (taken.saturating_sub(*waited), *taken)).collect();
         taken.sort_by_key(|(_, taken)| *taken);

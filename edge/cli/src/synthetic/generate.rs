@@ -104,7 +104,8 @@ fn task(model: &Model, id: TaskId, owner: &str, indent: &str) -> String {
 
 fn real_time_task(model: &Model, (id, task): (TaskId, &RealTime), owner: &str, indent: &str) -> String {
     // The runtime hands over the values of the one queue that releases a receiver.
-    let trigger = if let [trigger] = model.triggers(id) { Some(*trigger) } else { None };
+    let only = if let [trigger] = model.triggers(id) { Some(*trigger) } else { None };
+    let trigger = only.filter(|trigger| model.channel(*trigger).lane.is_none());
     let call = match trigger {
         None => "task".to_owned(),
         Some(trigger) => format!("receiver::<{}, _>", type_name(model, model.channel(trigger).payload)),
@@ -154,7 +155,12 @@ fn ends(model: &Model, party: PartyId, trigger: Option<ChannelId>) -> (Vec<Strin
     for id in model.channel_ids() {
         let Channel { name, kind, payload, sends_per_release: most, .. } = model.channel(id);
         let of = type_name(model, *payload);
-        if reads(model, id, party) && trigger != Some(id) {
+        if let Some(lane) = model.channel(id).lane.as_ref().filter(|_| reads(model, id, party)) {
+            // One end for all lanes.
+            if lane.sender == 0 {
+                ends.0.push(format!("load::messages::<{of}>(create, \"{}\")?", lane.message));
+            }
+        } else if reads(model, id, party) && trigger != Some(id) {
             ends.0.push(match kind {
                 ChannelKind::Queue => {
                     let (most, wakes) = (model.channel(id).takes_per_release, wakes(model, id));

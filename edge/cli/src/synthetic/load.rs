@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use taut::{
     AttachError, Caller, Client, ClientReader, ClientReceiver, ClientWriter, Component, Context, Create,
-    Duration, Error, Failure, Instant, Job, Liveness, Payload, QueueReader, QueueWriter, Receiver, Remedy,
-    Resource, StateReader, StateWriter, Task,
+    Duration, Error, Failure, Instant, Job, Liveness, MessageReader, Payload, QueueReader, QueueWriter, Receiver,
+    Remedy, Resource, StateReader, StateWriter, Task,
 };
 
 /// How long jobs execute.
@@ -105,6 +105,27 @@ pub fn receives<'p, P: Payload + 'p>(
     wakes: bool,
 ) -> Result<Box<dyn End + 'p>, Error> {
     Ok(Box::new(Receives { end: create.queue_reader::<P>(channel)?, most, wakes }))
+}
+
+/// A message from which a job takes as many values as the manifest allows.
+pub fn messages<'p, P: Payload + 'p>(
+    create: &mut Create<'_, 'p>,
+    message: &str,
+) -> Result<Box<dyn End + 'p>, Error> {
+    Ok(Box::new(Messages { end: create.message_reader::<P>(message)? }))
+}
+
+struct Messages<'p, P: Payload> {
+    end: MessageReader<'p, P>,
+}
+
+impl<P: Payload> End for Messages<'_, P> {
+    fn in_job(&mut self, job: &mut Job<'_>) {
+        while self.end.next(job).is_some() {}
+    }
+
+    // The receiver of a message is a real-time task.
+    fn in_activation(&mut self, _context: &mut Context<'_>) {}
 }
 
 struct Sends<'p, P: Payload> {

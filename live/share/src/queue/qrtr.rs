@@ -602,6 +602,7 @@ impl<T: Plain> Watcher<'_, T> {
 // - `tests/nonblocking/printed.rs`: the slot that the listing wastes
 // - `tests/loom.rs`, `tests/shuttle.rs`: the runs of all protocols, which check freshness by a flag; 20 000 random
 //   runs
+// - the watcher: `tests/queues/behaviour.rs`, also Miri
 // - slices and chunks: `tests/queues/behaviour.rs`, also Miri; `tests/queues/steps.rs`; `tests/queues/loom.rs`
 //
 // `tests/queues/loom.rs`, capacity 3, payload of 2 words, no preemption bound: 3 slices pushed × 2 popped: 313

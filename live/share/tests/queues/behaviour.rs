@@ -554,3 +554,28 @@ fn qrtr_forms_bound_what_the_other_side_says() {
     head.store(2, Relaxed);
     assert_eq!(writer.push_slice(&[4, 5, 6, 7]), 3);
 }
+
+#[test]
+fn a_watcher_sees_the_oldest_value_and_takes_none() {
+    for capacity in [1_u32, 3] {
+        let place = Place::new(qrtr::bytes::<u64>(capacity).unwrap());
+        let (mut writer, mut reader) = qrtr::pair::<u64>(place.memory(), capacity).unwrap();
+        // SAFETY: all ends are of one thread and one process.
+        let mut watcher = unsafe { qrtr::watcher::<u64>(place.memory(), capacity).unwrap() };
+        for round in 0..10 {
+            assert!(watcher.is_empty() && watcher.oldest(|value| *value).is_none());
+            (0..u64::from(capacity)).for_each(|at| writer.push(10 * round + at).unwrap());
+            for at in 0..u64::from(capacity) {
+                assert!(!watcher.is_empty());
+                assert_eq!(watcher.oldest(|value| *value), Some(10 * round + at));
+                assert_eq!(watcher.oldest(|value| *value), Some(10 * round + at), "it took none");
+                assert_eq!(reader.pop(), Ok(Some(10 * round + at)));
+            }
+        }
+        let (tail, head) = (place.memory().claim().word(0), place.memory().claim().word(128));
+        for lie in [u64::MAX, 1 << 32, head.load(Relaxed) + u64::from(capacity) + 1] {
+            tail.store(lie, Relaxed);
+            assert!(watcher.is_empty() && watcher.oldest(|_| ()).is_none(), "{lie}");
+        }
+    }
+}

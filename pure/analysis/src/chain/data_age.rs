@@ -99,6 +99,9 @@ fn renewal(task: &ChainTask) -> Option<Duration> {
 /// W: from the arrival of the writer's job to that of the reader's.
 fn between(writer: &ChainTask, renewed: Option<Duration>, hop: &Hop) -> Result<Verdict<Duration>, Overflow> {
     let reading = match hop.channel {
+        ChainChannel::Message { wait } => {
+            return duration(ns(wait) + ns(writer.response)).map(Verdict::Schedulable);
+        }
         ChainChannel::Queue { sends, takes, triggered } => {
             let (from, to) = ends(writer, &hop.reader, (sends, takes, triggered));
             return match queue::wait(&from, &to)? {

@@ -40,6 +40,11 @@ pub enum ChainChannel {
         /// Whether the queue releases its reader.
         triggered: bool,
     },
+    /// Every value of one sender of a message.
+    Message {
+        /// From a send to the arrival of the receiver's job that takes the value: [`queue::lanes`].
+        wait: Duration,
+    },
 }
 
 /// Which value of a state a job reads.

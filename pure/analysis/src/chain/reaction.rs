@@ -91,6 +91,7 @@ pub fn davare07(tasks: &[ChainTask]) -> Result<Duration, Overflow> {
 fn between(writer: &ChainTask, hop: &Hop) -> Result<Verdict<Duration>, Overflow> {
     let reader = &hop.reader;
     match hop.channel {
+        ChainChannel::Message { wait } => duration(ns(wait) + ns(writer.response)).map(Verdict::Schedulable),
         ChainChannel::Queue { sends, takes, triggered } => {
             let (from, to) = ends(writer, reader, (sends, takes, triggered));
             match queue::wait(&from, &to)? {

@@ -71,7 +71,7 @@ fn steps(draft: &Draft, names: &Names<'_>, chain: usize, faults: &mut Faults<'_>
                 connected = false;
                 let (task, channel) = (&path[end], &path[i]);
                 let message = format!("chain `{name}`: `{task}` does not {verb} channel `{channel}`");
-                let of_channel = format!("channels.{channel}.{key}");
+                let of_channel = format!("channels.{}.{key}", draft.channels[id.index()].table());
                 let help = format!("put the {noun} of `{channel}` here, or connect the channel to `{task}`");
                 let fault = broken(message, place(end), "not connected")
                     .also(KeyPath::value(of_channel.as_str()), format!("its {noun}"))

@@ -33,7 +33,11 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) -
         capacity(channel, faults);
         let drops = overflow(draft, channel, &link, faults) || channel.kind == ChannelKind::State;
         reception(draft, channel, &link, faults);
-        if link.sound && drops {
+        // The receiver and the overflow policy of a message have rules of their own.
+        let is_served = channel.lane.is_none()
+            || channel.overflow == OverflowPolicy::Reject
+                && link.readers.iter().any(|reader| is_real_time(draft, *reader));
+        if link.sound && drops && is_served {
             mechanism(draft, channel, &link, faults);
         }
         counts(channel, faults);
@@ -43,7 +47,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) -
 }
 
 fn path(channel: &ChannelDraft, key: &str) -> String {
-    format!("channels.{}.{key}", channel.name)
+    format!("channels.{}.{key}", channel.table())
 }
 
 fn at(channel: &ChannelDraft, key: &str) -> KeyPath {
@@ -51,7 +55,7 @@ fn at(channel: &ChannelDraft, key: &str) -> KeyPath {
 }
 
 fn whole(channel: &ChannelDraft) -> KeyPath {
-    KeyPath::key(format!("channels.{}", channel.name))
+    KeyPath::key(format!("channels.{}", channel.table()))
 }
 
 fn distinct(names: &[String]) -> usize {
@@ -62,7 +66,7 @@ fn parties(draft: &Draft, channel: &ChannelDraft, names: &Names<'_>, faults: &mu
     let mut link =
         Link { writer: None, writers: Vec::new(), readers: Vec::new(), payload: None, sound: true };
     for (index, party) in channel.from.iter().enumerate() {
-        let place = at(channel, &format!("from.{index}"));
+        let place = at(channel, &format!("from.{}", channel.lane.as_ref().map_or(index, |lane| lane.sender)));
         link.sound &= link.add_writer(channel, party, place, names, faults);
     }
     for (index, party) in channel.to.iter().enumerate() {
@@ -196,7 +200,8 @@ fn readers_fit(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut 
     if leaves && channel.overflow != OverflowPolicy::Reject {
         return true;
     }
-    let message = format!("queue `{}` has {readers} readers", channel.name);
+    let kind = if channel.lane.is_some() { "message" } else { "queue" };
+    let message = format!("{kind} `{}` has {readers} readers", channel.table());
     let fault = Fault::error(codes::MANY_READERS, message, at(channel, "to"), "one reader at most");
     let fault = if leaves {
         fault
@@ -241,7 +246,7 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
     if channel.flow == Flow::Synchronous && !super::flows::fits(draft, channel, link) {
         return;
     }
-    let ends = ["kind", "from", "to", "flow"].map(|key| format!("channels.{}.{key}", channel.name));
+    let ends = ["kind", "from", "to", "flow"].map(|key| format!("channels.{}.{key}", channel.table()));
     if ends.iter().any(|end| faults.spoiled(end)) || unsure(&writer) || link.readers.iter().any(unsure) {
         return;
     }
@@ -356,7 +361,8 @@ fn stays_real_time(draft: &Draft, link: &Link, faults: &Faults<'_>) -> bool {
 
 /// Checks that waiting values are dropped only where that is possible; returns false if not.
 fn overflow(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) -> bool {
-    if channel.overflow == OverflowPolicy::Reject {
+    // Messages have a rule of their own.
+    if channel.overflow == OverflowPolicy::Reject || channel.lane.is_some() {
         return true;
     }
     let (text, help) = match channel.kind {

@@ -44,7 +44,7 @@ pub(super) fn fits(draft: &Draft, channel: &ChannelDraft, link: &Link) -> bool {
 }
 
 fn at(channel: &ChannelDraft, key: &str) -> KeyPath {
-    KeyPath::value(format!("channels.{}.{key}", channel.name))
+    KeyPath::value(format!("channels.{}.{key}", channel.table()))
 }
 
 fn undelayed(channel: &ChannelDraft, faults: &mut Faults<'_>) {
@@ -55,7 +55,7 @@ fn undelayed(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     let fault = Fault::error(codes::BAD_FLOW, message, at(channel, "delayed"), "unit delays")
         .note("without a synchronous flow, a job reads the value that is newest when it reads")
         .help("add `flow = \"synchronous\"`, or remove `delayed`");
-    faults.push_resting_on(fault, &[&format!("channels.{}.flow", channel.name)]);
+    faults.push_resting_on(fault, &[&format!("channels.{}.flow", channel.table())]);
 }
 
 fn kind(channel: &ChannelDraft, faults: &mut Faults<'_>) {
@@ -144,7 +144,7 @@ fn names(channel: &ChannelDraft, faults: &mut Faults<'_>) {
             let fault = Fault::error(codes::BAD_FLOW, message, place(), "does not read it")
                 .also(at(channel, "to"), "its readers")
                 .help(help);
-            faults.push_resting_on(fault, &[&format!("channels.{}.to", channel.name)]);
+            faults.push_resting_on(fault, &[&format!("channels.{}.to", channel.table())]);
         } else if channel.delayed[..i].contains(name) {
             let message = format!("`{name}` appears twice in `delayed` of channel `{}`", channel.name);
             faults.push(

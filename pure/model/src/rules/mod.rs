@@ -14,6 +14,7 @@ mod channels;
 mod failures;
 mod faults;
 mod flows;
+mod messages;
 mod names;
 mod payloads;
 mod platform;
@@ -21,7 +22,7 @@ mod sections;
 mod segments;
 mod servers;
 mod tasks;
-mod traffic;
+pub(crate) mod traffic;
 mod triggers;
 
 use taut_time::Duration;
@@ -39,6 +40,7 @@ use names::Names;
 const ENTRIES_MAX: usize = u16::MAX as usize;
 
 pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
+    let draft = messages::divide(draft);
     let mut faults = Faults::new(&draft);
     if !counts(&draft, &mut faults) {
         return (None, faults.into_found());
@@ -53,13 +55,14 @@ pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
     segments::check(&draft, &names, &mut faults);
     servers::check(&draft, &names, &mut faults);
     let links = channels::check(&draft, &names, &mut faults);
+    messages::check(&draft, &links, &mut faults);
     flows::check(&draft, &links, &mut faults);
     triggers::check(&draft, &names, &links, &mut faults);
     traffic::check(&draft, &links, &mut faults);
     let chains = chains::check(&draft, &names, &mut faults);
     names.unused(&links, &mut faults);
 
-    let faults = faults.into_found();
+    let faults = messages::once(&draft, faults.into_found());
     let refused = faults.iter().any(|fault| fault.severity == Severity::Error);
     if refused || !draft.faulty.is_empty() {
         return (None, faults);
@@ -205,5 +208,6 @@ fn channel(channel: &ChannelDraft, link: Link) -> Option<Channel> {
         decided: None,
         sends_per_release: channel.sends_per_release,
         takes_per_release: channel.takes_per_release,
+        lane: channel.lane.clone(),
     })
 }

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use super::channels::Link;
 use super::faults::Faults;
 use crate::{
-    ChannelId, ChannelKind, ClassDraft, ClientId, Draft, Fault, KeyPath, PartyId, ResourceId, ServiceId,
-    TaskDraft, TaskId, codes, is_name, nearest,
+    ChannelDraft, ChannelId, ChannelKind, ClassDraft, ClientId, Draft, Fault, KeyPath, PartyId, ResourceId,
+    ServiceId, TaskDraft, TaskId, codes, is_name, nearest,
 };
 
 /// The entry of each name; of duplicates, the first.
@@ -122,11 +122,8 @@ impl<'d> Names<'d> {
         let tasks = self.draft.tasks.iter().map(|t| t.name.as_str());
         match want {
             Want::Party => tasks.chain(self.draft.clients.iter().map(|c| c.name.as_str())).collect(),
-            Want::Channel => self.draft.channels.iter().map(|c| c.name.as_str()).collect(),
-            Want::Queue => {
-                let queues = self.draft.channels.iter().filter(|c| c.kind == ChannelKind::Queue);
-                queues.map(|c| c.name.as_str()).collect()
-            }
+            Want::Channel => stated(self.draft.channels.iter()),
+            Want::Queue => stated(self.draft.channels.iter().filter(|c| c.kind == ChannelKind::Queue)),
             Want::Service => self.draft.services.iter().map(|s| s.name.as_str()).collect(),
             Want::Resource => self.draft.resources.iter().map(|r| r.name.as_str()).collect(),
             Want::Server => self.draft.servers.iter().map(|s| s.name.as_str()).collect(),
@@ -158,7 +155,7 @@ impl<'d> Names<'d> {
         table("servers", "server", &mut draft.servers.iter().map(|s| s.name.as_str()));
         table("tasks", "task", &mut draft.tasks.iter().map(|t| t.name.as_str()));
         table("clients", "client", &mut draft.clients.iter().map(|c| c.name.as_str()));
-        table("channels", "channel", &mut draft.channels.iter().map(|c| c.name.as_str()));
+        table("channels", "channel", &mut stated(draft.channels.iter()).into_iter());
         for client in &draft.clients {
             if let Some(PartyId::Task(_)) = self.party(&client.name) {
                 let name = &client.name;
@@ -341,6 +338,12 @@ impl Want {
             Self::Payload => &["payloads"],
         }
     }
+}
+
+/// The names of channels as the manifest has them: one of each message.
+fn stated<'d>(channels: impl Iterator<Item = &'d ChannelDraft>) -> Vec<&'d str> {
+    let is_first = |channel: &&ChannelDraft| channel.lane.as_ref().is_none_or(|lane| lane.sender == 0);
+    channels.filter(is_first).map(ChannelDraft::table).collect()
 }
 
 /// The server that a task names.

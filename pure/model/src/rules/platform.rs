@@ -59,7 +59,8 @@ fn executor(draft: &Draft, faults: &mut Faults<'_>) {
     }
     for channel in &draft.channels {
         if channel.mechanism.is_some_and(|mechanism| mechanism.locking().is_some()) {
-            faults.push(misfit(KeyPath::value(format!("channels.{}.mechanism", channel.name)), "is a lock"));
+            faults
+                .push(misfit(KeyPath::value(format!("channels.{}.mechanism", channel.table())), "is a lock"));
         }
     }
     for (name, task) in real_time(draft) {

@@ -5,7 +5,8 @@
 //!
 //! A queue from a writer with least gap Tw, which sends s per release, to a reader with period Tr, which takes t per
 //! release, grows without bound iff s / Tw > t / Tr. The test multiplies both sides out, so it is exact. A writer
-//! without a guaranteed gap is not real-time, and its queue rejects values that do not fit.
+//! without a guaranteed gap is not real-time, and its queue rejects values that do not fit. Of a message, the sum of all
+//! senders counts.
 
 use taut_time::Duration;
 
@@ -48,8 +49,88 @@ fn released_by(draft: &Draft, party: PartyId) -> Option<&str> {
     }
 }
 
+/// Whether `takes` values every `gap` are in the long run as many as are sent: each entry is a count and how often that many
+/// are sent. No time is zero. Exact if the times have a common multiple of 128 bits; else rounded against the reader.
+pub fn keeps_up(sent: &[(u32, Duration)], (takes, gap): (u32, Duration)) -> bool {
+    let (gap, takes) = (u128::from(gap.as_ns()), u128::from(takes));
+    let exact = common_multiple(sent, gap).and_then(|unit| {
+        let sent = sent.iter().try_fold(0_u128, |sum, (count, every)| {
+            sum.checked_add((unit / u128::from(every.as_ns())).checked_mul((*count).into())?)
+        });
+        Some(sent? <= takes.checked_mul(unit / gap)?)
+    });
+    // In parts of 2^32 of a gap: counts have 32 bits and times 64.
+    exact.unwrap_or_else(|| shares(sent, gap).is_some_and(|sent| sent <= takes << 32))
+}
+
+/// How many parts of 2^32 of a value are sent in each gap, rounded up.
+fn shares(sent: &[(u32, Duration)], gap: u128) -> Option<u128> {
+    sent.iter().try_fold(0_u128, |sum, (count, every)| {
+        let parts = (gap << 32).checked_mul((*count).into())?;
+        sum.checked_add(parts.div_ceil(u128::from(every.as_ns())))
+    })
+}
+
+/// The least common multiple of the times; `None` if it has more than 128 bits.
+fn common_multiple(sent: &[(u32, Duration)], gap: u128) -> Option<u128> {
+    let divisor = |mut a: u128, mut b: u128| {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    sent.iter().try_fold(gap, |multiple, (_, every)| {
+        let every = u128::from(every.as_ns());
+        (multiple / divisor(multiple, every)).checked_mul(every)
+    })
+}
+
+/// The messages whose receivers take less than is sent.
+fn messages(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
+    let lanes = || draft.channels.iter().zip(links);
+    for (first, link) in
+        lanes().filter(|(channel, _)| channel.lane.as_ref().is_some_and(|lane| lane.sender == 0))
+    {
+        let [reader] = link.readers.as_slice() else { continue };
+        let all: Vec<_> = lanes().filter(|(channel, _)| channel.is_lane_of(first.table())).collect();
+        let Some((every, taken)) = period(draft, *reader).filter(|_| all.iter().all(|(_, link)| link.sound))
+        else {
+            continue;
+        };
+        // A sender without a guaranteed gap is not real-time: its values wait behind all others.
+        let sends = |(channel, link): &(&crate::ChannelDraft, &Link)| {
+            let writer = link.writer?;
+            let (period, place) = period(draft, writer)?;
+            Some((writer, (channel.sends_per_release, period), place))
+        };
+        let senders: Vec<_> = all.iter().filter_map(sends).collect();
+        let sent: Vec<_> = senders.iter().map(|(_, sent, _)| *sent).collect();
+        let takes = first.takes_per_release;
+        if takes == 0 || keeps_up(&sent, (takes, every)) {
+            continue;
+        }
+        let (name, reader) = (first.table(), party_name(draft, *reader));
+        let message = format!("message `{name}` receives more values than its receiver takes");
+        let text = format!("`{reader}` takes {takes} per {every}");
+        let mut fault = Fault::error(codes::RATE_OVERFLOW, message, taken, text);
+        for (writer, (sends, period), place) in senders {
+            fault = fault.also(place, format!("`{}` sends {sends} per {period}", party_name(draft, writer)));
+        }
+        let needed = shares(&sent, every.as_ns().into()).map(|shares| shares.div_ceil(1 << 32));
+        let more = needed.map_or("let the senders send less".to_owned(), |needed| {
+            format!("let it take {needed} per release: `takes-per-release = {needed}`, or let `{reader}` run more often")
+        });
+        let path = |key: &str| format!("channels.{name}.{key}");
+        let rests_on =
+            ["kind", "from", "to", "sends-per-release", "sends-by-sender", "takes-per-release"].map(path);
+        let rests_on: Vec<&str> = rests_on.iter().map(String::as_str).collect();
+        faults.push_resting_on(fault.help(more), &rests_on);
+    }
+}
+
 pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
-    for (channel, link) in draft.channels.iter().zip(links) {
+    messages(draft, links, faults);
+    for (channel, link) in draft.channels.iter().zip(links).filter(|(channel, _)| channel.lane.is_none()) {
         let (ChannelKind::Queue, true, Some(writer), [reader]) =
             (channel.kind, link.sound, link.writer, link.readers.as_slice())
         else {
@@ -91,14 +172,14 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
         let also = format!("`{}` sends {sends} per {sent_every}", party_name(draft, writer));
         let fault = Fault::error(codes::RATE_OVERFLOW, message, taken, text)
             .also(sent, also)
-            .also(KeyPath::key(format!("channels.{}", channel.name)), "grows without bound")
+            .also(KeyPath::key(format!("channels.{}", channel.table())), "grows without bound")
             .note(format!(
                 "per second {} are sent and {} taken",
                 per_second(sends, tw),
                 per_second(takes, tr)
             ))
             .help(help);
-        let path = |key: &str| format!("channels.{}.{key}", channel.name);
+        let path = |key: &str| format!("channels.{}.{key}", channel.table());
         let counts = [path("kind"), path("from"), path("to"), path("sends-per-release")];
         let mut rests_on = counts.iter().map(String::as_str).collect::<Vec<_>>();
         let takes = path("takes-per-release");

@@ -47,12 +47,13 @@ fn place(task: &str, trigger: &TriggerDraft) -> KeyPath {
 fn count(task: &str, triggers: &[TriggerDraft], faults: &mut Faults<'_>) {
     let arrival = format!("tasks.{task}.arrival");
     let is_one = |trigger: &TriggerDraft| trigger.key == "trigger";
+    let is_of_many = |trigger: &TriggerDraft| !is_one(trigger);
     if triggers.is_empty() {
         let message = format!("nothing releases task `{task}`");
         let fault = Fault::error(codes::BAD_TRIGGER, message, KeyPath::value(arrival.as_str()), "no trigger")
             .help("name the queue whose values release it: `trigger = \"…\"`, or several: `triggers = […]`");
         faults.push_resting_on(fault, &[&format!("{arrival}.trigger"), &format!("{arrival}.triggers")]);
-    } else if triggers.len() > 1 && triggers.iter().any(is_one) {
+    } else if triggers.iter().any(is_one) && triggers.iter().any(is_of_many) {
         let message = format!("task `{task}` has `trigger` and `triggers`");
         let place = KeyPath::value(format!("{arrival}.trigger"));
         faults.push(
@@ -86,7 +87,7 @@ fn writer(
     let (channel, link) = (&draft.channels[channel.index()], &links[channel.index()]);
     let message = format!("task `{task}` cannot be released by channel `{trigger}`");
     if channel.kind != ChannelKind::Queue {
-        let kind = KeyPath::value(format!("channels.{trigger}.kind"));
+        let kind = KeyPath::value(format!("channels.{}.kind", channel.table()));
         faults.push(
             Fault::error(codes::BAD_TRIGGER, message, place, "a state releases no task")
                 .also(kind, "only a queue releases its reader")
@@ -98,13 +99,13 @@ fn writer(
         if link.readers.len() == channel.to.len() && !channel.to.is_empty() {
             faults.push(
                 Fault::error(codes::BAD_TRIGGER, message, place, "the task does not read it")
-                    .also(KeyPath::value(format!("channels.{trigger}.to")), "its reader")
+                    .also(KeyPath::value(format!("channels.{}.to", channel.table())), "its reader")
                     .help(format!("make the task its reader: `to = \"{task}\"`")),
             );
         }
         return None;
     }
-    if only {
+    if only && channel.lane.is_none() {
         takes(task, channel, place, faults);
     }
     match link.writer {
@@ -138,7 +139,7 @@ fn takes(task: &str, channel: &ChannelDraft, trigger: KeyPath, faults: &mut Faul
     // `takes-per-release = 0` is reported with the channel.
     if takes > 1 {
         let message = format!("task `{task}` is released by each value, so it takes one, not {takes}");
-        let place = KeyPath::value(format!("channels.{}.takes-per-release", channel.name));
+        let place = KeyPath::value(format!("channels.{}.takes-per-release", channel.table()));
         faults.push(
             Fault::error(codes::RECEIVER_TAKES, message, place, "not one")
                 .also(trigger, "each value releases a job")

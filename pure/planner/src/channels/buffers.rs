@@ -103,7 +103,7 @@ fn refused(
     (pinned, misfit): (Mechanism, &Misfit),
     fit: &[Choice],
 ) -> Fault {
-    let at = |key: &str| KeyPath::value(format!("channels.{}.{key}", channel.name));
+    let at = |key: &str| KeyPath::value(format!("channels.{}.{key}", channel.table()));
     let name = pinned.paper_name();
     let words = fit.iter().map(|choice| format!("\"{}\" ({} bytes)", choice.mechanism.word(), choice.bytes));
     let words = words.collect::<Vec<_>>().join(", ");

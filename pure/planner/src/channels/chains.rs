@@ -20,7 +20,7 @@ use taut_model::{
 use taut_plan::{ChainPlan, StepPlan};
 use taut_time::Duration;
 
-use crate::channels::flow;
+use crate::channels::{flow, messages};
 use crate::placement::{Placements, Who};
 use crate::response::bounds::ResponseBounds;
 
@@ -190,6 +190,10 @@ impl Known<'_> {
             let reading = if below { Reading::NewestBelowWriter } else { Reading::Newest };
             return Some(end_to_end::ChainChannel::State(reading));
         }
+        if let Some(lane) = &channel.lane {
+            let wait = messages::bound(self.model, id, lane.order, self.bounds).found()?.wait;
+            return Some(end_to_end::ChainChannel::Message { wait });
+        }
         let triggered = flow::follows(&self.real_time(reader)?.arrival, id)?;
         let (sends, takes) = (channel.sends_per_release, channel.takes_per_release);
         Some(end_to_end::ChainChannel::Queue { sends, takes, triggered })
@@ -245,6 +249,9 @@ impl Known<'_> {
                 }
                 end_to_end::ChainChannel::State(_) if sampling.is_zero() => "is read until it is replaced",
                 end_to_end::ChainChannel::State(_) => "waits for its reader's next job",
+                end_to_end::ChainChannel::Message { .. } => {
+                    "waits for its receiver and the messages in front"
+                }
                 end_to_end::ChainChannel::Queue { triggered: true, .. } if wait.is_zero() => {
                     "releases its reader at once"
                 }

@@ -6,13 +6,14 @@
 use taut_analysis::queue::{self, SendingTask, TakingTask};
 use taut_model::{
     Arrival, CAPACITY_MAX, Channel, ChannelId, ChannelKind, Class, Fault, KeyPath, LockingProtocol,
-    Mechanism, MechanismForm, Model, OverflowPolicy, PartyId, STAMP_BYTES, Waiting, Way, codes,
+    Mechanism, MechanismForm, MessageOrder, Model, OverflowPolicy, PartyId, STAMP_BYTES, Waiting, Way, codes,
 };
 use taut_time::Duration;
 
 use crate::response::bounds::ResponseBounds;
 
 use crate::channels::buffers;
+use crate::channels::messages;
 use crate::channels::synchronous;
 
 /// How a channel is realised.
@@ -26,12 +27,14 @@ pub(crate) struct Realisation {
     pub(crate) capacity: u32,
     pub(crate) capacity_reason: Option<String>,
     pub(crate) latency: Option<Duration>,
+    /// The place of a lane among the lanes of its message.
+    pub(crate) rank: usize,
 }
 
 impl Realisation {
     fn of(mechanism: Mechanism) -> Self {
         let (reason, buffers, ways) = (String::new(), None, Vec::new());
-        Self { mechanism, reason, buffers, ways, capacity: 1, capacity_reason: None, latency: None }
+        Self { mechanism, reason, buffers, ways, capacity: 1, capacity_reason: None, latency: None, rank: 0 }
     }
 
     /// A state under a lock.
@@ -72,7 +75,7 @@ impl Realisation {
 
 fn too_large(channel: &Channel) -> Fault {
     let message = format!("no mechanism can hold the state of channel `{}`", channel.name);
-    let place = KeyPath::key(format!("channels.{}", channel.name));
+    let place = KeyPath::key(format!("channels.{}", channel.table()));
     Fault::error(codes::MEMORY_EXCEEDED, message, place, "its size does not fit in 64 bits")
         .help("divide its readers among several channels, or shrink its payload")
 }
@@ -149,6 +152,10 @@ pub(crate) fn realise(
             "state of a real-time writer, read by real-time tasks"
         }
         (MechanismForm::Slots, true) => "state of a real-time writer, no real-time reader",
+        (MechanismForm::Queue, true) if channel.lane.is_some() => "lane of a message, from a real-time task",
+        (MechanismForm::Queue, false) if channel.lane.is_some() => {
+            "lane of a message, from a sender that is not real-time; the sender gets a value back if it is full"
+        }
         (MechanismForm::Queue, true) if model.parties(id).leave_real_time() => leaving(channel.overflow),
         (MechanismForm::Queue, true) => "queue between real-time tasks",
         (MechanismForm::Queue, false) => "queue from a writer that is not real-time to a real-time reader",
@@ -156,10 +163,31 @@ pub(crate) fn realise(
     let mut realisation = Realisation::of(mechanism);
     let by = if pinned.is_some() { "pinned; " } else { "" };
     realisation.reason = format!("{by}{parties}");
-    if channel.kind == ChannelKind::Queue {
-        queued(model, id, bounds, &mut realisation, faults);
+    match &channel.lane {
+        Some(lane) => lane_of(model, (id, lane.order), bounds, &mut realisation, faults),
+        None if channel.kind == ChannelKind::Queue => queued(model, id, bounds, &mut realisation, faults),
+        None => {}
     }
     realisation
+}
+
+/// The capacity and the delivery of a lane of a message.
+fn lane_of(
+    model: &Model,
+    (id, order): (ChannelId, MessageOrder),
+    bounds: &ResponseBounds,
+    realisation: &mut Realisation,
+    faults: &mut Vec<Fault>,
+) {
+    let channel = model.channel(id);
+    let bound = messages::bound(model, id, order, bounds);
+    realisation.rank = bound.rank;
+    let needed = bound.found().map(|found| (found.capacity, bound.reason(order)));
+    hold(model, channel, needed, realisation, faults);
+    faults.extend(bound.fault(model, channel));
+    if bound.proven {
+        realisation.latency = bound.found().map(|found| found.latency);
+    }
 }
 
 /// What a queue from a real-time task to readers that are not does, by its overflow policy.
@@ -217,6 +245,21 @@ fn queued(
         let verdict = queue::capacity(&writer, &reader).ok()?;
         verdict.bound().map(|needed| (*needed, sized(*needed, &writer, &reader)))
     });
+    hold(model, channel, needed, realisation, faults);
+    if let Some(((writer, true), (reader, true))) = ends.filter(|_| model.is_real_time(channel.writer)) {
+        realisation.latency =
+            queue::latency(&writer, &reader).ok().and_then(|verdict| verdict.bound().copied());
+    }
+}
+
+/// Decides how many values a queue holds, if so many can wait.
+fn hold(
+    model: &Model,
+    channel: &Channel,
+    needed: Option<(u64, String)>,
+    realisation: &mut Realisation,
+    faults: &mut Vec<Fault>,
+) {
     // A writer that is not real-time may find a queue full: the send reports that to the writer, and no proof depends
     // on that value.
     let from_real_time = model.is_real_time(channel.writer);
@@ -238,7 +281,9 @@ fn queued(
                 faults.push(too_much(channel, needed));
             }
         },
-        (None, None) if model.parties(id).leave_real_time() => {
+        (None, None)
+            if from_real_time && !channel.readers.iter().any(|reader| model.is_real_time(*reader)) =>
+        {
             let (capacity, reason) = second(model, channel);
             realisation.capacity = capacity;
             realisation.capacity_reason = Some(reason);
@@ -250,10 +295,6 @@ fn queued(
                  once";
             realisation.capacity_reason = Some(nothing.into());
         }
-    }
-    if let Some(((writer, true), (reader, true))) = ends.filter(|_| from_real_time) {
-        realisation.latency =
-            queue::latency(&writer, &reader).ok().and_then(|verdict| verdict.bound().copied());
     }
 }
 
@@ -284,7 +325,7 @@ fn second(model: &Model, channel: &Channel) -> (u32, String) {
 }
 
 fn capacity(channel: &Channel) -> KeyPath {
-    KeyPath::value(format!("channels.{}.capacity", channel.name))
+    KeyPath::value(format!("channels.{}.capacity", channel.table()))
 }
 
 /// The fault of a queue whose stated capacity is less than the number of values that can wait in it.

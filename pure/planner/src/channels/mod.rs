@@ -6,4 +6,5 @@
 pub(crate) mod buffers;
 pub(crate) mod chains;
 pub(crate) mod flow;
+pub(crate) mod messages;
 pub(crate) mod synchronous;

@@ -124,7 +124,7 @@ fn cores(
 
 fn refused(channel: &Channel, pinned: Mechanism, fit: &[Choice]) -> Fault {
     let message = format!("{} does not fit the times of channel `{}`", pinned.paper_name(), channel.name);
-    let place = KeyPath::value(format!("channels.{}.mechanism", channel.name));
+    let place = KeyPath::value(format!("channels.{}.mechanism", channel.table()));
     let others =
         fit.iter().map(|choice| format!(" or \"{}\" ({} bytes)", choice.mechanism.word(), choice.bytes));
     Fault::error(codes::MECHANISM_MISFIT, message, place, format!("needs more than {BUFFERS_MAX} buffers"))

@@ -90,6 +90,9 @@ pub fn queue(name: &str, from: &str, to: &str, payload: &str, capacity: Option<i
         mechanism: None,
         sends_per_release: 1,
         takes_per_release: 1,
+        order: None,
+        sends_by_sender: Vec::new(),
+        lane: None,
     }
 }
 

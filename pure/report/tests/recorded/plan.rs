@@ -100,6 +100,7 @@ fn channel(channel: Channel) -> ChannelPlan {
         capacity_reason: None,
         overflow: OverflowPolicy::Reject,
         sends_per_release: 1,
+        lane: None,
         place: if outside { MemoryMap::Segment } else { MemoryMap::Process },
         region: channel.region,
         latency: channel.latency,

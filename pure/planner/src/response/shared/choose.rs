@@ -65,7 +65,7 @@ pub(crate) fn fit(
         let state = model.guarding(at).is_some();
         let what = if state { "state" } else { "resource" };
         let place = |at: usize| match model.guarding(at) {
-            Some(id) => KeyPath::value(format!("channels.{}.mechanism", model.channel(id).name)),
+            Some(id) => KeyPath::value(format!("channels.{}.mechanism", model.channel(id).table())),
             None => KeyPath::value(format!("resources.{}.protocol", model.resources()[at].name)),
         };
         let mut refuse = |text: String, help: &str| {

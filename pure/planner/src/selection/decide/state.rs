@@ -133,7 +133,7 @@ pub(super) fn refused(model: &Model, id: ChannelId, why: &str) -> Fault {
     let channel = model.channel(id);
     let name = channel.mechanism.map_or("it", Mechanism::paper_name);
     let message = format!("{name} does not fit channel `{}`", channel.name);
-    let place = KeyPath::value(format!("channels.{}.mechanism", channel.name));
+    let place = KeyPath::value(format!("channels.{}.mechanism", channel.table()));
     Fault::error(codes::MECHANISM_MISFIT, message, place, why.to_owned())
         .help("write \"auto\", which chooses a mechanism without a lock")
 }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The receiving end of a message: one queue for each sender, a lane, of which the receiver takes the next value.
+//!
+//! A lane is QrtR, so every send and every look at a lane takes a bounded number of steps, whatever the other side does; a
+//! client that writes nonsense into its lane spoils its lane alone. Lanes of real-time senders come first under any order,
+//! so no other sender delays their values by more than the one value that the receiver has just taken.
+
+use taut_event::Kind;
+use taut_plan::MessageOrder;
+use taut_share::queue::qrtr;
+use taut_sys::clock;
+
+use crate::Job;
+use crate::endpoint::JobRate;
+use crate::job::sealed::SealedCaller;
+use crate::payload::{Own, Payload, Stamped};
+
+/// The queue of one sender.
+pub(crate) struct ReadLane<'p, P: Payload> {
+    pub(crate) queue: qrtr::Reader<'p, Stamped<P>>,
+    pub(crate) channel: u16,
+    pub(crate) sender: &'p str,
+    /// Whether the sender is a real-time task.
+    pub(crate) real_time: bool,
+    /// Whether the sender is in this process, so that its stamps can be trusted.
+    pub(crate) trusted: bool,
+    /// When the receiver saw the oldest value first, of a sender whose stamps it does not trust.
+    pub(crate) seen_ns: Option<u64>,
+}
+
+impl<P: Payload> ReadLane<'_, P> {
+    /// When the oldest value was sent, or seen; `None` if none waits.
+    fn since_ns(&mut self, now_ns: u64) -> Option<u64> {
+        if self.trusted {
+            let oldest = self.queue.read_chunk(1).ok()?;
+            return oldest.iter().next().map(|stamped| stamped.sent_ns);
+        }
+        if self.queue.is_empty() {
+            self.seen_ns = None;
+            return None;
+        }
+        Some(*self.seen_ns.get_or_insert(now_ns))
+    }
+}
+
+/// The receiving end of a message. One per message.
+pub struct MessageReader<'p, P: Payload> {
+    /// In the order of the plan: real-time senders first, the most urgent of them first.
+    pub(crate) lanes: Vec<ReadLane<'p, P>>,
+    pub(crate) order: MessageOrder,
+    /// What the current job has taken.
+    pub(crate) rate: JobRate,
+    /// The receiver. The runtime may look at the lanes while it has no job, so the end reads in its jobs alone.
+    pub(crate) owner: u16,
+    pub(crate) own: Own<P>,
+}
+
+/// A value of a message, with its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivered<'r, P> {
+    /// The value.
+    pub value: &'r P,
+    /// The task or client that sent it.
+    pub sender: &'r str,
+}
+
+impl<P: Payload> MessageReader<'_, P> {
+    /// The next value by the order of the message; `None` if none waits, or if this job has taken as many as the manifest's
+    /// `takes-per-release` allows. So a job may call it until it gives nothing, as the bounds of the plan suppose.
+    ///
+    /// Wait-free: at most two loads for each sender, the steps of `pop` of QrtR, and one or two reads of the clock.
+    ///
+    /// The order holds among values that wait when the job looks; of one sender, values always come in the order of
+    /// sending. `fifo` goes by the stamps of the senders. The receiver does not believe a client's stamps: for it, a client's
+    /// value counts as sent when it has seen it.
+    pub fn next(&mut self, job: &mut Job<'_>) -> Option<Delivered<'_, P>> {
+        let (event_recorder, number) = job.event_recorder();
+        if self.owner != event_recorder.subject() || !self.rate.allows(number) {
+            return None;
+        }
+        let at = match self.order {
+            MessageOrder::Sender => self.take_first()?,
+            MessageOrder::Fifo => self.take_oldest()?,
+        };
+        self.rate.count();
+        let (lane, stamped) = (&self.lanes[at], self.own.stamped());
+        let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
+        let now_ns = clock::monotonic_ns();
+        let latency_ns = now_ns.saturating_sub(sent_ns);
+        event_recorder.other(now_ns, Kind::Receive, lane.channel, sequence, latency_ns);
+        Some(Delivered { value: self.own.value(), sender: lane.sender })
+    }
+
+    /// Takes a value of the first lane that has one. A lane whose words a client has spoiled has none.
+    fn take_first(&mut self) -> Option<usize> {
+        let stamped = self.own.stamped_mut();
+        self.lanes.iter_mut().position(|lane| lane.queue.pop_into(stamped) == Ok(true))
+    }
+
+    /// Takes the oldest value: of real-time senders, or if there is none, of the others.
+    fn take_oldest(&mut self) -> Option<usize> {
+        let now_ns = clock::monotonic_ns();
+        // Of equals, the first lane.
+        let mut oldest: Option<(bool, u64, usize)> = None;
+        for (at, lane) in self.lanes.iter_mut().enumerate() {
+            if let Some(since_ns) = lane.since_ns(now_ns) {
+                let this = (!lane.real_time, since_ns, at);
+                oldest = Some(oldest.map_or(this, |oldest| oldest.min(this)));
+            }
+        }
+        let (_, _, at) = oldest?;
+        self.lanes[at].seen_ns = None;
+        (self.lanes[at].queue.pop_into(self.own.stamped_mut()) == Ok(true)).then_some(at)
+    }
+}

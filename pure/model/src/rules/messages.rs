@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Divides each message into lanes: a queue for each sender, from it to the receiver.
+//!
+//! All other rules, the plan and the runtime then know queues alone. A lane is called `message/sender`, which no other
+//! channel can be called; its places in the manifest are those of the message. Triggers and chains that name the message
+//! name its lanes afterwards.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::channels::{Link, is_real_time};
+use super::faults::Faults;
+use crate::{
+    ArrivalDraft, ChannelDraft, ClassDraft, Draft, Fault, KeyPath, MessageLane, OverflowPolicy, PartyId,
+    RealTimeDraft, codes, nearest,
+};
+
+/// The draft with lanes in place of messages. A message without a sender stays one channel, which the rules refuse.
+pub(super) fn divide(mut draft: Draft) -> Draft {
+    let mut senders: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut channels = Vec::with_capacity(draft.channels.len());
+    for channel in std::mem::take(&mut draft.channels) {
+        let Some(lane) = channel.lane.as_ref().filter(|_| !channel.from.is_empty()) else {
+            channels.push(channel);
+            continue;
+        };
+        for (at, sender) in channel.from.iter().enumerate() {
+            let mut one = channel.clone();
+            one.name = format!("{}/{sender}", channel.name);
+            one.from = vec![sender.clone()];
+            one.lane = Some(MessageLane { sender: at, ..lane.clone() });
+            let own = channel.sends_by_sender.iter().find(|(name, _)| name == sender);
+            one.sends_per_release = own.map_or(channel.sends_per_release, |(_, sends)| *sends);
+            channels.push(one);
+        }
+        senders.insert(channel.name, channel.from);
+    }
+    draft.channels = channels;
+    if senders.is_empty() {
+        return draft;
+    }
+    for task in &mut draft.tasks {
+        let ClassDraft::RealTime(task) = &mut task.class else { continue };
+        let ArrivalDraft::Sporadic { triggers, .. } = &mut task.arrival else { continue };
+        let lanes = std::mem::take(triggers).into_iter().flat_map(|trigger| {
+            let names: Vec<String> = match senders.get(&trigger.channel) {
+                None => vec![trigger.channel.clone()],
+                Some(all) => all.iter().map(|sender| format!("{}/{sender}", trigger.channel)).collect(),
+            };
+            names.into_iter().map(move |channel| crate::TriggerDraft { channel, key: trigger.key.clone() })
+        });
+        *triggers = lanes.collect();
+    }
+    for chain in &mut draft.chains {
+        for at in (1..chain.path.len()).step_by(2) {
+            let Some(all) = senders.get(&chain.path[at]) else { continue };
+            let before = &chain.path[at - 1];
+            // Of another task the chain's own rule says that it does not write the channel.
+            let sender = all.iter().find(|sender| *sender == before).unwrap_or(&all[0]);
+            chain.path[at] = format!("{}/{sender}", chain.path[at]);
+        }
+    }
+    draft
+}
+
+/// The rules of messages that queues do not have.
+pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
+    let (mut seen, mut lanes) = (HashSet::new(), HashSet::new());
+    for (channel, link) in draft.channels.iter().zip(links) {
+        let again = channel.lane.as_ref().filter(|_| !lanes.insert(channel.name.as_str()));
+        if let Some(lane) = again {
+            faults.push(named_again(channel, lane));
+        }
+        match &channel.lane {
+            None => only_messages(channel, faults),
+            Some(lane) if seen.insert(lane.message.as_str()) => {
+                let senders = draft.channels.iter().filter(|other| other.is_lane_of(&lane.message));
+                let senders: Vec<&str> =
+                    senders.flat_map(|other| other.from.iter()).map(String::as_str).collect();
+                sends(channel, &senders, faults);
+                overflow(channel, faults);
+                receiver(draft, channel, link, faults);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// A sender that `from` names again.
+fn named_again(channel: &ChannelDraft, lane: &MessageLane) -> Fault {
+    let message =
+        format!("`{}` appears twice in `from` of message `{}`", channel.from.join(", "), lane.message);
+    let place = at(channel, &format!("from.{}", lane.sender));
+    Fault::error(codes::PARTY_TWICE, message, place, "again").help("name each sender once")
+}
+
+/// The faults without those that lanes of one message repeat: one code at one place, with one text but for the lane.
+pub(super) fn once(draft: &Draft, faults: Vec<Fault>) -> Vec<Fault> {
+    if draft.channels.iter().all(|channel| channel.lane.is_none()) {
+        return faults;
+    }
+    // The lane's name in a text as the message's: what is quoted, up to its `/`.
+    let of_message = |text: &str| {
+        let quoted = |(at, part): (usize, &str)| match part.split_once('/') {
+            Some((message, _)) if at % 2 == 1 => message.to_owned(),
+            _ => part.to_owned(),
+        };
+        text.split('`').enumerate().map(quoted).collect::<Vec<_>>()
+    };
+    let mut seen = HashSet::new();
+    let mut is_first = |fault: &Fault| {
+        seen.insert((fault.code, fault.primary.place.path().to_owned(), of_message(&fault.message)))
+    };
+    faults.into_iter().filter(|fault| is_first(fault)).collect()
+}
+
+fn at(channel: &ChannelDraft, key: &str) -> KeyPath {
+    KeyPath::value(format!("channels.{}.{key}", channel.table()))
+}
+
+/// Refuses the keys of a message on another channel.
+fn only_messages(channel: &ChannelDraft, faults: &mut Faults<'_>) {
+    let keys = [("order", channel.order.is_some()), ("sends-by-sender", !channel.sends_by_sender.is_empty())];
+    for (key, _) in keys.into_iter().filter(|(_, written)| *written) {
+        let message = format!("channel `{}` has `{key}`, but one sender", channel.name);
+        let fault = Fault::error(
+            codes::MISPLACED_KEY,
+            message,
+            at(channel, key),
+            "only a message has several senders",
+        )
+        .help("remove it, or write `kind = \"message\"`");
+        faults.push_resting_on(fault, &[&format!("channels.{}.kind", channel.name)]);
+    }
+}
+
+/// Checks the names of `sends-by-sender`.
+fn sends(channel: &ChannelDraft, senders: &[&str], faults: &mut Faults<'_>) {
+    for (name, _) in channel.sends_by_sender.iter().filter(|(name, _)| !senders.contains(&name.as_str())) {
+        let message = format!("`{name}` does not send message `{}`", channel.table());
+        let place = KeyPath::key(format!("channels.{}.sends-by-sender.{name}", channel.table()));
+        let fault = Fault::error(codes::DANGLING_NAME, message, place, "no sender of it");
+        let fault = match nearest(name, senders.iter().copied()) {
+            Some(near) => fault.help(format!("did you mean `{near}`?")),
+            None => fault.help("name it in `from`, or remove it here"),
+        };
+        faults.push_resting_on(fault, &[&format!("channels.{}.from", channel.table())]);
+    }
+}
+
+/// A lane refuses what does not fit: a real-time sender's lane is never full, and any other sender learns of it.
+fn overflow(channel: &ChannelDraft, faults: &mut Faults<'_>) {
+    if channel.overflow != OverflowPolicy::Reject {
+        let message = format!("message `{}` cannot drop waiting values", channel.table());
+        faults.push(
+            Fault::error(
+                codes::BAD_OVERFLOW,
+                message,
+                at(channel, "overflow"),
+                "a lane takes only what fits",
+            )
+            .note("the lanes of real-time senders are never full; any other sender gets its value back")
+            .help("write \"reject\""),
+        );
+    }
+}
+
+/// Checks that a message has one receiver, a real-time task that looks at it in bounded time.
+fn receiver(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) {
+    let name = channel.table();
+    let (from, to) = (format!("channels.{name}.from"), format!("channels.{name}.to"));
+    // Several readers, or none, are refused as those of a queue.
+    let [reader] = link.readers.as_slice() else { return };
+    if !is_real_time(draft, *reader) {
+        let message = format!("message `{name}` goes to a party that is not real-time");
+        let fault = Fault::error(codes::NO_MECHANISM, message, at(channel, "to"), "its receiver");
+        let fault = fault.help("write a queue for each sender: `kind = \"queue\"`");
+        faults.push_resting_on(fault, &[&to]);
+        return;
+    }
+    let PartyId::Task(id) = *reader else { return };
+    let task = &draft.tasks[id.index()];
+    let ClassDraft::RealTime(RealTimeDraft { arrival: ArrivalDraft::Sporadic { triggers, .. }, .. }) =
+        &task.class
+    else {
+        return;
+    };
+    if triggers.is_empty() || triggers.iter().any(|trigger| trigger.channel == channel.name) {
+        return;
+    }
+    let message = format!("message `{name}`: nothing bounds when `{}` looks at it", task.name);
+    let arrival = format!("tasks.{}.arrival", task.name);
+    let fault = Fault::error(
+        codes::NO_DELIVERY,
+        message,
+        KeyPath::value(arrival.as_str()),
+        "other channels release it",
+    )
+    .also(at(channel, "to"), "its receiver")
+    .help(format!("let the message release it, too: add \"{name}\" to `triggers`; or make it periodic"));
+    faults.push_resting_on(fault, &[&from, &to, &arrival]);
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! A message as its lanes make it up: for people, and for the runtime.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use taut_policy::MessageOrder;
+use taut_time::Duration;
+
+use crate::{ChannelPlan, ClassPlan, Plan};
+
+/// A message: the lanes of one name, in the order in which its receiver takes from them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Message<'p> {
+    /// Its name.
+    pub name: &'p str,
+    /// The receiver.
+    pub receiver: &'p str,
+    /// Which value the receiver takes first.
+    pub order: MessageOrder,
+    /// The most values that a job of the receiver takes.
+    pub takes: u32,
+    /// The receiver's period, or the least time between two of its releases.
+    pub every: Duration,
+    /// The share of what the receiver can take that real-time senders send, in thousandths, rounded up.
+    pub used_permille: u64,
+    /// The senders, the most urgent first.
+    pub senders: Vec<MessageSender<'p>>,
+}
+
+/// A sender of a message, with its lane.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MessageSender<'p> {
+    /// Its name.
+    pub name: &'p str,
+    /// Whether it is a real-time task.
+    pub real_time: bool,
+    /// The most values that wait.
+    pub capacity: u32,
+    /// Why that many, if the plan chose.
+    pub capacity_reason: Option<&'p str>,
+    /// From a send to the end of the job that takes the value; none if nothing bounds it.
+    pub delivery: Option<Duration>,
+}
+
+impl Plan {
+    /// The messages, in the order of their first lanes.
+    pub fn messages(&self) -> Vec<Message<'_>> {
+        let mut found: Vec<Message<'_>> = Vec::new();
+        for channel in &self.channels {
+            let name = channel.lane.as_ref().map(|lane| lane.message.as_str());
+            if let Some(name) = name.filter(|name| found.iter().all(|message| message.name != *name)) {
+                found.extend(self.message(name));
+            }
+        }
+        found
+    }
+
+    /// The lanes of a message, in the order in which its receiver takes from them; empty if there is no such message.
+    pub fn lanes(&self, message: &str) -> Vec<(usize, &ChannelPlan)> {
+        let of = |channel: &ChannelPlan| channel.lane.as_ref().is_some_and(|lane| lane.message == message);
+        let mut lanes: Vec<_> = self.channels.iter().enumerate().filter(|(_, channel)| of(channel)).collect();
+        lanes.sort_by_key(|(_, channel)| channel.lane.as_ref().map(|lane| lane.rank));
+        lanes
+    }
+
+    /// The message of this name.
+    pub fn message(&self, name: &str) -> Option<Message<'_>> {
+        let lanes = self.lanes(name);
+        let (_, first) = lanes.first()?;
+        let (lane, reader) = (first.lane.as_ref()?, first.readers.first()?);
+        let every = self.period(&reader.name)?;
+        let share = |channel: &ChannelPlan| {
+            let period = self.period(&channel.writer.name).filter(|_| !channel.writer.client)?;
+            let sent = u128::from(channel.sends_per_release) * u128::from(every.as_ns()) * 1_000_000;
+            Some((sent / u128::from(lane.takes).max(1)).div_ceil(u128::from(period.as_ns()).max(1)))
+        };
+        let used: u128 = lanes.iter().filter_map(|(_, channel)| share(channel)).fold(0, u128::saturating_add);
+        let senders = lanes.iter().map(|&(_, channel)| MessageSender {
+            name: &channel.writer.name,
+            real_time: !channel.writer.client && self.period(&channel.writer.name).is_some(),
+            capacity: channel.capacity,
+            capacity_reason: channel.capacity_reason.as_deref(),
+            delivery: channel.latency,
+        });
+        Some(Message {
+            name: &lane.message,
+            receiver: &reader.name,
+            order: lane.order,
+            takes: lane.takes,
+            every,
+            used_permille: u64::try_from(used.div_ceil(1_000)).unwrap_or(u64::MAX),
+            senders: senders.collect(),
+        })
+    }
+
+    /// The period of a real-time task, or the least time between two of its releases.
+    fn period(&self, task: &str) -> Option<Duration> {
+        match &self.tasks[self.task(task)?].class {
+            ClassPlan::RealTime { arrival, .. } => Some(arrival.period()),
+            ClassPlan::BestEffort {} => None,
+        }
+    }
+}
+
+impl Message<'_> {
+    /// A line about the message, and one about each sender.
+    pub fn lines(&self) -> Vec<String> {
+        let (whole, tenths) = (self.used_permille / 10, self.used_permille % 10);
+        let order = match self.order {
+            MessageOrder::Sender => "the most urgent sender first",
+            MessageOrder::Fifo => "first sent, first taken",
+        };
+        let mut head = format!("message {} -> {}: ", self.name, self.receiver);
+        let _ = write!(head, "{} taken every {}, {order}; {whole}.{tenths} % used", self.takes, self.every);
+        let width = self.senders.iter().map(|sender| sender.name.len()).max().unwrap_or(0);
+        let sender = |of: &MessageSender<'_>| {
+            let delivery = match of.delivery {
+                Some(bound) => format!("handled within {}", bound.rounded()),
+                None if of.real_time => "NOT PROVEN".to_owned(),
+                None => "no bound: not real-time, so after all that are".to_owned(),
+            };
+            format!("  {:<width$}  holds {}, {delivery}", of.name, of.capacity)
+        };
+        std::iter::once(head).chain(self.senders.iter().map(sender)).collect()
+    }
+}

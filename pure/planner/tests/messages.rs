@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Messages: a lane for each sender, in the order of taking, with its capacity and its bound.
+
+mod drafts;
+
+use drafts::{empty, payload, periodic, plan, queue, shown, task, time};
+use insta::assert_snapshot;
+use taut_model::{
+    ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft,
+    MessageLane, MessageOrder, Scalar, TaskDraft, TriggerDraft, codes,
+};
+use taut_plan::{ClassPlan, Plan, ValidPlan, explain_channel};
+
+const SENDERS: [&str; 4] = ["slow", "panel", "fast", "logger"];
+
+/// `serves` receives a message of two tasks, a client and a best-effort task, at most one value every 2 ms.
+fn draft(order: MessageOrder) -> Draft {
+    let mut draft = empty(&[0]);
+    draft.payloads = vec![payload("Request", &[("", Scalar::U64, 2)])];
+    draft.tasks = vec![
+        periodic("slow", "20ms", "20ms", "200us"),
+        periodic("fast", "5ms", "5ms", "200us"),
+        periodic("serves", "2ms", "2ms", "100us"),
+        TaskDraft {
+            name: "logger".into(),
+            service: None,
+            class: ClassDraft::BestEffort(BestEffort::default()),
+        },
+    ];
+    task(&mut draft, "serves").arrival =
+        ArrivalDraft::Sporadic { min_gap: time("2ms"), triggers: TriggerDraft::only("requests") };
+    draft.clients = vec![ClientDraft { name: "panel".into(), kind: ClientKind::Process, min_gap: None }];
+    let lane = Some(MessageLane { message: "requests".into(), order, sender: 0 });
+    let from = SENDERS.map(String::from).to_vec();
+    draft.channels = vec![ChannelDraft { from, lane, ..queue("requests", "", "serves", "Request", None) }];
+    draft
+}
+
+fn proven(draft: &Draft) -> Plan {
+    let planned = plan(draft);
+    assert!(planned.plan.proven, "{}", shown(&planned.faults));
+    let text = planned.plan.to_lock().expect("it can be written");
+    let read = ValidPlan::new(Plan::from_lock(&text).expect("it can be read")).expect("a valid plan");
+    assert_eq!(read, ValidPlan::new(planned.plan).expect("a valid plan"), "the text has all of it");
+    read.into_plan()
+}
+
+fn senders(plan: &Plan) -> Vec<&str> {
+    plan.lanes("requests").iter().map(|(_, lane)| lane.writer.name.as_str()).collect()
+}
+
+#[test]
+fn lanes_come_by_urgency_and_have_bounds() {
+    let plan = proven(&draft(MessageOrder::Sender));
+    let names: Vec<&str> = plan.channels.iter().map(|channel| channel.name.as_str()).collect();
+    assert_eq!(
+        names,
+        SENDERS.map(|sender| format!("requests/{sender}")),
+        "one lane a sender, as the manifest has them"
+    );
+    assert_eq!(
+        senders(&plan),
+        ["fast", "slow", "panel", "logger"],
+        "real-time senders first, the most urgent first"
+    );
+    let message = plan.message("requests").expect("a message");
+    // A value every 20 ms and one every 5 ms, of one taken every 2 ms.
+    assert_eq!((message.used_permille, message.takes, message.receiver), (500, 1, "serves"));
+    let bounds: Vec<bool> = message.senders.iter().map(|sender| sender.delivery.is_some()).collect();
+    assert_eq!(bounds, [true, true, false, false]);
+    let response = |name: &str| match &plan.tasks[plan.task(name).expect("a task")].class {
+        ClassPlan::RealTime { response, .. } => response.expect("proven"),
+        ClassPlan::BestEffort {} => panic!("{name} is best-effort"),
+    };
+    // The most urgent waits for one job that takes another value, and for the job that takes it.
+    let least = time("2ms").checked_add(response("serves")).expect("fits");
+    assert_eq!(message.senders[0].delivery, Some(least));
+    assert!(message.senders[1].delivery > Some(least));
+    let ClassPlan::RealTime { arrival, .. } = &plan.tasks[plan.task("serves").expect("it")].class else {
+        panic!("real-time")
+    };
+    assert_eq!(arrival.triggers(), SENDERS.map(|sender| format!("requests/{sender}")));
+    assert_snapshot!(explain_channel(&plan, "requests").expect("a message"));
+}
+
+/// A priority that the manifest states decides, against the deadlines.
+#[test]
+fn priorities_decide_before_deadlines() {
+    let mut stated = draft(MessageOrder::Sender);
+    for (name, priority) in [("serves", 60), ("slow", 50), ("fast", 40)] {
+        task(&mut stated, name).priority = Some(priority);
+    }
+    assert_eq!(senders(&proven(&stated)), ["slow", "fast", "panel", "logger"]);
+}
+
+/// First in, first out: each real-time sender waits for the others, whatever their priorities.
+#[test]
+fn fifo_bounds_all_alike() {
+    let plan = proven(&draft(MessageOrder::Fifo));
+    let by_sender = proven(&draft(MessageOrder::Sender));
+    let bounds = |plan: &Plan| {
+        let message = plan.message("requests").expect("a message");
+        message.senders.iter().map(|sender| sender.delivery).collect::<Vec<_>>()
+    };
+    let (fifo, urgent) = (bounds(&plan), bounds(&by_sender));
+    assert_eq!(fifo[0], fifo[1]);
+    assert!(fifo[0] > urgent[0] && fifo[1] <= urgent[1], "{fifo:?} {urgent:?}");
+    assert_eq!(fifo[2..], [None, None]);
+}
+
+/// A client that floods its lane, or states no gap, changes nothing for real-time senders; one that states a gap has a lane
+/// of a size that fits.
+#[test]
+fn senders_that_are_not_real_time_come_last() {
+    for order in [MessageOrder::Sender, MessageOrder::Fifo] {
+        let mut alone = draft(order);
+        alone.channels[0].from = ["slow", "fast"].map(String::from).to_vec();
+        alone.clients.clear();
+        let (alone, with) = (proven(&alone), proven(&draft(order)));
+        let of = |plan: &Plan| {
+            plan.message("requests").expect("it").senders[..2].iter().map(|s| s.delivery).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&alone), of(&with));
+        let mut gap = draft(order);
+        gap.clients[0].min_gap = Some(time("10ms"));
+        gap.channels[0].from.pop();
+        let gap = proven(&gap);
+        let panel = &gap.channels[gap.channel("requests/panel").expect("a lane")];
+        assert!(panel.capacity_reason.as_deref().is_some_and(|why| why.starts_with("at most")), "{panel:?}");
+        assert_eq!(panel.latency, None);
+    }
+}
+
+/// What each sender sends counts by itself, and all together against what the receiver takes.
+#[test]
+fn rates_add_up() {
+    let mut more = draft(MessageOrder::Sender);
+    more.channels[0].sends_by_sender = vec![("fast".into(), 2)];
+    let plan = proven(&more);
+    let sends = |name: &str| plan.channels[plan.channel(name).expect("a lane")].sends_per_release;
+    assert_eq!((sends("requests/fast"), sends("requests/slow")), (2, 1));
+    assert_eq!(plan.message("requests").expect("it").used_permille, 900);
+    // 2/5 + 2/20 of one every 2 ms is all that it takes; one more is too much.
+    more.channels[0].sends_by_sender.push(("slow".into(), 2));
+    assert_eq!(proven(&more).message("requests").expect("it").used_permille, 1_000);
+    more.channels[0].sends_by_sender[1].1 = 3;
+    let (model, faults) = more.clone().build();
+    assert!(model.is_none());
+    assert_eq!(faults.iter().map(|fault| fault.code).collect::<Vec<_>>(), [codes::RATE_OVERFLOW]);
+    assert_snapshot!(shown(&faults));
+    // Two in each job are enough again.
+    more.channels[0].takes_per_release = 2;
+    assert_eq!(proven(&more).message("requests").expect("it").used_permille, 550);
+}
+
+/// A stated capacity that a real-time sender could fill is refused at its number.
+#[test]
+fn a_lane_is_never_full() {
+    let mut small = draft(MessageOrder::Sender);
+    small.channels[0].sends_by_sender = vec![("fast".into(), 2)];
+    small.channels[0].capacity = Some(2);
+    assert!(plan(&small).plan.proven, "two at once, and the next job of the sender finds room");
+    task(&mut small, "fast").deadline = time("5ms");
+    small.channels[0].sends_by_sender = vec![("slow".into(), 3)];
+    small.channels[0].sends_per_release = 1;
+    let (model, faults) = small.build();
+    assert!(model.is_none());
+    assert_eq!(faults[0].code, codes::BAD_CAPACITY, "{}", shown(&faults));
+}
+
+/// A chain goes through a message by its name.
+#[test]
+fn a_chain_goes_through_a_lane() {
+    let mut chained = draft(MessageOrder::Sender);
+    chained.chains = vec![ChainDraft {
+        name: "asks".into(),
+        path: ["slow", "requests", "serves"].map(String::from).to_vec(),
+        max_latency: time("100ms"),
+        max_reaction: Some(time("200ms")),
+    }];
+    let plan = proven(&chained);
+    let chain = &plan.chains[0];
+    assert_eq!(chain.path[1].name, "requests/slow");
+    let lane = plan.channels[plan.channel("requests/slow").expect("a lane")].latency.expect("a bound");
+    let response = |name: &str| match &plan.tasks[plan.task(name).expect("a task")].class {
+        ClassPlan::RealTime { response, .. } => response.expect("proven"),
+        ClassPlan::BestEffort {} => panic!("{name}"),
+    };
+    // The sender responds, and the value is handled within the bound of the lane.
+    assert_eq!(chain.latency, response("slow").checked_add(lane));
+    chained.chains[0].path[0] = "serves".into();
+    let (model, faults) = chained.build();
+    assert!(model.is_none());
+    assert_eq!(faults[0].code, codes::BROKEN_CHAIN, "{}", shown(&faults));
+}
+
+/// What a `taut.lock` that nobody planned could say about lanes.
+#[test]
+fn forged_lanes_are_refused() {
+    let plan = proven(&draft(MessageOrder::Sender));
+    let refused = |change: &dyn Fn(&mut Plan)| {
+        let mut forged = plan.clone();
+        change(&mut forged);
+        ValidPlan::new(forged).expect_err("forged").to_string()
+    };
+    let lane = |plan: &mut Plan, at: usize, change: &dyn Fn(&mut taut_plan::LanePlan)| {
+        change(plan.channels[at].lane.as_mut().expect("a lane"));
+    };
+    assert!(refused(&|plan| plan.channels[0].lane = None).contains("called as a lane"));
+    assert!(refused(&|plan| lane(plan, 0, &|lane| lane.message = "others".into())).contains("not called"));
+    assert!(refused(&|plan| lane(plan, 0, &|lane| lane.rank = 7)).contains("rank"));
+    assert!(refused(&|plan| lane(plan, 0, &|lane| lane.takes = 2)).contains("not of one message"));
+    assert!(
+        refused(&|plan| lane(plan, 0, &|lane| lane.order = MessageOrder::Fifo))
+            .contains("not of one message")
+    );
+    // The client before a real-time task.
+    let swapped = refused(&|plan| {
+        lane(plan, 0, &|lane| lane.rank = 2);
+        lane(plan, 1, &|lane| lane.rank = 1);
+    });
+    assert!(swapped.contains("comes after"), "{swapped}");
+}
