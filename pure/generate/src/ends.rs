@@ -17,6 +17,8 @@ use crate::payloads::Payloads;
 enum Operation {
     Send,
     Receive,
+    /// Takes the values of a message, from all of its lanes.
+    Take,
     Publish,
     Read,
 }
@@ -65,13 +67,18 @@ impl<'s> Ends<'s> {
                 ChannelKind::Queue => (Operation::Receive, Operation::Send),
                 ChannelKind::State => (Operation::Read, Operation::Publish),
             };
-            let reads = channel.readers.contains(&party) && trigger != Some(id);
+            // The receiver of a message has one end for all lanes.
+            let (reading, is_first) = match &channel.lane {
+                Some(lane) => (Operation::Take, lane.sender == 0),
+                None => (reading, true),
+            };
+            let reads = channel.readers.contains(&party) && trigger != Some(id) && is_first;
             let writes = channel.writer == party;
             for operation in
                 [(reads, reading), (writes, writing)].into_iter().filter_map(|(is, of)| is.then_some(of))
             {
                 let (field, of_type) =
-                    (fields.add(value_name(&channel.name)), types.add(type_name(&channel.name)));
+                    (fields.add(value_name(channel.table())), types.add(type_name(channel.table())));
                 let only = types.add(format!("Only{of_type}"));
                 ends.push(End { channel: id, operation, field, of_type, only });
             }
@@ -83,8 +90,9 @@ impl<'s> Ends<'s> {
         matches!(self.party, PartyId::Client(_))
     }
 
+    /// The name by which the manifest and the layer below know the channel.
     fn name(&self, end: &End) -> &'s str {
-        &self.source.model.channel(end.channel).name
+        self.source.model.channel(end.channel).table()
     }
 
     /// The path of a channel's payload, from a module of a party.
@@ -126,19 +134,27 @@ impl<'s> Ends<'s> {
         match (self.is_client(), end.operation) {
             (false, Operation::Send) => ("QueueWriter", "queue_writer"),
             (false, Operation::Receive) => ("QueueReader", "queue_reader"),
+            (false, Operation::Take) => ("MessageReader", "message_reader"),
             (false, Operation::Publish) => ("StateWriter", "state_writer"),
             (false, Operation::Read) => ("StateReader", "state_reader"),
             (true, Operation::Send | Operation::Publish) => ("ClientWriter", "writer"),
-            (true, Operation::Receive) => ("ClientReceiver", "receiver"),
+            // The receiver of a message is a real-time task.
+            (true, Operation::Receive | Operation::Take) => ("ClientReceiver", "receiver"),
             (true, Operation::Read) => ("ClientReader", "reader"),
         }
+    }
+
+    fn is_of_message(&self, end: &End) -> bool {
+        self.source.model.channel(end.channel).lane.is_some()
     }
 
     /// What `who` does with a channel.
     fn sentence(&self, end: &End, who: &str) -> String {
         let name = self.name(end);
         match end.operation {
+            Operation::Send if self.is_of_message(end) => format!("{who} only sends message `{name}`"),
             Operation::Send => format!("{who} only sends to queue `{name}`"),
+            Operation::Take => format!("{who} only receives message `{name}`"),
             Operation::Receive => format!("{who} only receives from queue `{name}`"),
             Operation::Publish => format!("{who} only publishes to state `{name}`"),
             Operation::Read => format!("{who} only reads state `{name}`"),
@@ -221,6 +237,7 @@ impl<'s> Ends<'s> {
                 (end.operation == Operation::Publish, "publish", value, error("PublishError")),
                 (end.operation == Operation::Receive, "receive", String::new(), option(payload)),
                 (end.operation == Operation::Read, "latest", String::new(), option(payload)),
+                (end.operation == Operation::Take, "next", String::new(), option(payload)),
             ]
         };
         all.into_iter()

@@ -54,11 +54,11 @@ pub(crate) fn tasks(source: Source<'_>, names: &PartyNames) -> String {
         .collect()
 }
 
-/// The channel that alone releases a task: the runtime takes its values. A task that several channels release takes
-/// their values by its ends.
+/// The queue that alone releases a task: the runtime takes its values. A task that a message or several channels
+/// release takes their values by its ends.
 pub(crate) fn sole_trigger(model: &Model, id: TaskId) -> Option<ChannelId> {
     match model.triggers(id) {
-        [trigger] => Some(*trigger),
+        [trigger] if model.channel(*trigger).lane.is_none() => Some(*trigger),
         _ => None,
     }
 }
@@ -79,8 +79,10 @@ fn real_time_task(source: Source<'_>, names: &PartyNames, id: TaskId, task: &Rea
         }
         (Arrival::Sporadic { min_gap, .. }, None) => {
             let triggers = source.model.triggers(id).iter();
-            let names = triggers.map(|trigger| format!("`{}`", source.model.channel(*trigger).name));
-            let names = names.collect::<Vec<_>>().join(", ");
+            let mut names: Vec<_> =
+                triggers.map(|trigger| format!("`{}`", source.model.channel(*trigger).table())).collect();
+            names.dedup();
+            let names = names.join(", ");
             format!(
                 "One job while values wait in {names}, at least {min_gap} apart; it takes them by its ends."
             )
