@@ -569,9 +569,11 @@ pub fn generated_receive(io: &mut task::logger::Io<'_>, context: &mut Context<'_
 }
 ";
 
-/// The instructions of a function in assembly; of a function that is another one, those of that.
+/// The instructions of a function in assembly. LLVM makes one function of two that are equal, and the other its alias.
 fn instructions(assembly: &str, function: &str) -> usize {
-    let alias = assembly.lines().find_map(|line| line.trim().strip_prefix(&format!(".set {function}, ")));
+    let assignments = [format!("{function} = "), format!(".set {function}, ")];
+    let alias =
+        assembly.lines().find_map(|line| assignments.iter().find_map(|of| line.trim().strip_prefix(of)));
     let function = alias.unwrap_or(function);
     let body = assembly.lines().skip_while(|line| *line != format!("{function}:"));
     let body = body.take_while(|line| !line.contains(".cfi_endproc"));
