@@ -88,6 +88,14 @@ pub mod task {
         fn resume(&mut self) {}
         /// As `taut::Component::stop`.
         fn stop(&mut self) {}
+        /// As `taut::Component::reset`.
+        ///
+        /// # Errors
+        /// An error is a further failure.
+        fn reset(&mut self, io: &mut recording::Io<'_>, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), Self::Error> {
+            let _ = (io, job);
+            Ok(())
+        }
         /// As `taut::Component::finish`.
         ///
         /// # Errors
@@ -126,6 +134,7 @@ pub mod task {
             pub fn send<T: OnlySamples>(&mut self, _: &mut T, _: super::super::payload::AudioFrame) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::AudioFrame>> { T::never() }
             pub fn publish<T: OnlySamples>(&mut self, _: &mut T, _: super::super::payload::AudioFrame) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::AudioFrame>> { T::never() }
             pub fn latest<T: OnlySamples>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
+            pub fn next<T: OnlySamples>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
         }
         /// An end of channel `audio`.
         pub struct Audio<'p>(::taut::QueueWriter<'p, super::super::payload::AudioFrame>);
@@ -150,6 +159,7 @@ pub mod task {
             pub fn publish<T: OnlyAudio>(&mut self, _: &mut T, _: super::super::payload::AudioFrame) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::AudioFrame>> { T::never() }
             pub fn receive<T: OnlyAudio>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
             pub fn latest<T: OnlyAudio>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
+            pub fn next<T: OnlyAudio>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -163,6 +173,9 @@ pub mod task {
             fn pause(&mut self) { self.code.pause(); }
             fn resume(&mut self) { self.code.resume(); }
             fn stop(&mut self) { self.code.stop(); }
+            fn reset(&mut self, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), ::taut::Failure> {
+                self.code.reset(&mut self.io, job).map_err(::core::convert::Into::into)
+            }
             fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {
                 self.code.finish()
             }
@@ -196,6 +209,14 @@ pub mod task {
         fn resume(&mut self) {}
         /// As `taut::Component::stop`.
         fn stop(&mut self) {}
+        /// As `taut::Component::reset`.
+        ///
+        /// # Errors
+        /// An error is a further failure.
+        fn reset(&mut self, io: &mut processing::Io<'_>, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), Self::Error> {
+            let _ = (io, job);
+            Ok(())
+        }
         /// As `taut::Component::finish`.
         ///
         /// # Errors
@@ -238,6 +259,7 @@ pub mod task {
             pub fn send<T: OnlyAudio>(&mut self, _: &mut T, _: super::super::payload::AudioFrame) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::AudioFrame>> { T::never() }
             pub fn publish<T: OnlyAudio>(&mut self, _: &mut T, _: super::super::payload::AudioFrame) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::AudioFrame>> { T::never() }
             pub fn latest<T: OnlyAudio>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
+            pub fn next<T: OnlyAudio>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
         }
         /// An end of channel `electrodes`.
         pub struct Electrodes<'p>(::taut::QueueWriter<'p, super::super::payload::Stimulation>);
@@ -262,6 +284,7 @@ pub mod task {
             pub fn publish<T: OnlyElectrodes>(&mut self, _: &mut T, _: super::super::payload::Stimulation) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Stimulation>> { T::never() }
             pub fn receive<T: OnlyElectrodes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Stimulation> { T::never() }
             pub fn latest<T: OnlyElectrodes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Stimulation> { T::never() }
+            pub fn next<T: OnlyElectrodes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Stimulation> { T::never() }
         }
         /// An end of channel `levels`.
         pub struct Levels<'p>(::taut::StateWriter<'p, super::super::payload::Stimulation>);
@@ -286,6 +309,7 @@ pub mod task {
             pub fn send<T: OnlyLevels>(&mut self, _: &mut T, _: super::super::payload::Stimulation) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Stimulation>> { T::never() }
             pub fn receive<T: OnlyLevels>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Stimulation> { T::never() }
             pub fn latest<T: OnlyLevels>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Stimulation> { T::never() }
+            pub fn next<T: OnlyLevels>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Stimulation> { T::never() }
         }
         /// An end of channel `settings`.
         pub struct Settings<'p>(::taut::StateReader<'p, super::super::payload::Settings>);
@@ -310,6 +334,7 @@ pub mod task {
             pub fn send<T: OnlySettings>(&mut self, _: &mut T, _: super::super::payload::Settings) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Settings>> { T::never() }
             pub fn publish<T: OnlySettings>(&mut self, _: &mut T, _: super::super::payload::Settings) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Settings>> { T::never() }
             pub fn receive<T: OnlySettings>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Settings> { T::never() }
+            pub fn next<T: OnlySettings>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Settings> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -323,6 +348,9 @@ pub mod task {
             fn pause(&mut self) { self.code.pause(); }
             fn resume(&mut self) { self.code.resume(); }
             fn stop(&mut self) { self.code.stop(); }
+            fn reset(&mut self, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), ::taut::Failure> {
+                self.code.reset(&mut self.io, job).map_err(::core::convert::Into::into)
+            }
             fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {
                 self.code.finish()
             }
@@ -356,6 +384,14 @@ pub mod task {
         fn resume(&mut self) {}
         /// As `taut::Component::stop`.
         fn stop(&mut self) {}
+        /// As `taut::Component::reset`.
+        ///
+        /// # Errors
+        /// An error is a further failure.
+        fn reset(&mut self, io: &mut output::Io<'_>, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), Self::Error> {
+            let _ = (io, job);
+            Ok(())
+        }
         /// As `taut::Component::finish`.
         ///
         /// # Errors
@@ -380,6 +416,9 @@ pub mod task {
             fn pause(&mut self) { self.code.pause(); }
             fn resume(&mut self) { self.code.resume(); }
             fn stop(&mut self) { self.code.stop(); }
+            fn reset(&mut self, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), ::taut::Failure> {
+                self.code.reset(&mut self.io, job).map_err(::core::convert::Into::into)
+            }
             fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {
                 self.code.finish()
             }
@@ -420,6 +459,7 @@ pub mod task {
             pub fn publish<T: OnlySamples>(&mut self, _: &mut T, _: super::super::payload::AudioFrame) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::AudioFrame>> { T::never() }
             pub fn receive<T: OnlySamples>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
             pub fn latest<T: OnlySamples>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
+            pub fn next<T: OnlySamples>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
         }
         impl<'p> Io<'p> {
             pub(in super::super) fn new(create: &mut ::taut::Create<'_, 'p>) -> ::core::result::Result<Self, ::taut::Error> {

@@ -76,6 +76,14 @@ pub mod task {
         fn resume(&mut self) {}
         /// As `taut::Component::stop`.
         fn stop(&mut self) {}
+        /// As `taut::Component::reset`.
+        ///
+        /// # Errors
+        /// An error is a further failure.
+        fn reset(&mut self, io: &mut current::Io<'_>, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), Self::Error> {
+            let _ = (io, job);
+            Ok(())
+        }
         /// As `taut::Component::finish`.
         ///
         /// # Errors
@@ -116,6 +124,7 @@ pub mod task {
             pub fn send<T: OnlyAmperes>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `moment`.
         pub struct Moment<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -140,6 +149,7 @@ pub mod task {
             pub fn send<T: OnlyMoment>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyMoment>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `bounds`.
         pub struct Bounds<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -164,6 +174,7 @@ pub mod task {
             pub fn send<T: OnlyBounds>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyBounds>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -177,6 +188,9 @@ pub mod task {
             fn pause(&mut self) { self.code.pause(); }
             fn resume(&mut self) { self.code.resume(); }
             fn stop(&mut self) { self.code.stop(); }
+            fn reset(&mut self, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), ::taut::Failure> {
+                self.code.reset(&mut self.io, job).map_err(::core::convert::Into::into)
+            }
             fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {
                 self.code.finish()
             }
@@ -210,6 +224,14 @@ pub mod task {
         fn resume(&mut self) {}
         /// As `taut::Component::stop`.
         fn stop(&mut self) {}
+        /// As `taut::Component::reset`.
+        ///
+        /// # Errors
+        /// An error is a further failure.
+        fn reset(&mut self, io: &mut position::Io<'_>, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), Self::Error> {
+            let _ = (io, job);
+            Ok(())
+        }
         /// As `taut::Component::finish`.
         ///
         /// # Errors
@@ -248,6 +270,7 @@ pub mod task {
             pub fn send<T: OnlyAmperes>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyAmperes>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `angle`.
         pub struct Angle<'p>(::taut::StateWriter<'p, super::super::payload::Signal>);
@@ -272,6 +295,7 @@ pub mod task {
             pub fn send<T: OnlyAngle>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -285,6 +309,9 @@ pub mod task {
             fn pause(&mut self) { self.code.pause(); }
             fn resume(&mut self) { self.code.resume(); }
             fn stop(&mut self) { self.code.stop(); }
+            fn reset(&mut self, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), ::taut::Failure> {
+                self.code.reset(&mut self.io, job).map_err(::core::convert::Into::into)
+            }
             fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {
                 self.code.finish()
             }
@@ -318,6 +345,14 @@ pub mod task {
         fn resume(&mut self) {}
         /// As `taut::Component::stop`.
         fn stop(&mut self) {}
+        /// As `taut::Component::reset`.
+        ///
+        /// # Errors
+        /// An error is a further failure.
+        fn reset(&mut self, io: &mut speed::Io<'_>, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), Self::Error> {
+            let _ = (io, job);
+            Ok(())
+        }
         /// As `taut::Component::finish`.
         ///
         /// # Errors
@@ -356,6 +391,7 @@ pub mod task {
             pub fn send<T: OnlyAngle>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyAngle>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `rpm`.
         pub struct Rpm<'p>(::taut::StateWriter<'p, super::super::payload::Signal>);
@@ -380,6 +416,7 @@ pub mod task {
             pub fn send<T: OnlyRpm>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -393,6 +430,9 @@ pub mod task {
             fn pause(&mut self) { self.code.pause(); }
             fn resume(&mut self) { self.code.resume(); }
             fn stop(&mut self) { self.code.stop(); }
+            fn reset(&mut self, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), ::taut::Failure> {
+                self.code.reset(&mut self.io, job).map_err(::core::convert::Into::into)
+            }
             fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {
                 self.code.finish()
             }
@@ -426,6 +466,14 @@ pub mod task {
         fn resume(&mut self) {}
         /// As `taut::Component::stop`.
         fn stop(&mut self) {}
+        /// As `taut::Component::reset`.
+        ///
+        /// # Errors
+        /// An error is a further failure.
+        fn reset(&mut self, io: &mut planner::Io<'_>, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), Self::Error> {
+            let _ = (io, job);
+            Ok(())
+        }
         /// As `taut::Component::finish`.
         ///
         /// # Errors
@@ -464,6 +512,7 @@ pub mod task {
             pub fn send<T: OnlyRpm>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyRpm>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `reference`.
         pub struct Reference<'p>(::taut::StateWriter<'p, super::super::payload::Signal>);
@@ -488,6 +537,7 @@ pub mod task {
             pub fn send<T: OnlyReference>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyReference>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyReference>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyReference>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -501,6 +551,9 @@ pub mod task {
             fn pause(&mut self) { self.code.pause(); }
             fn resume(&mut self) { self.code.resume(); }
             fn stop(&mut self) { self.code.stop(); }
+            fn reset(&mut self, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), ::taut::Failure> {
+                self.code.reset(&mut self.io, job).map_err(::core::convert::Into::into)
+            }
             fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {
                 self.code.finish()
             }
@@ -534,6 +587,14 @@ pub mod task {
         fn resume(&mut self) {}
         /// As `taut::Component::stop`.
         fn stop(&mut self) {}
+        /// As `taut::Component::reset`.
+        ///
+        /// # Errors
+        /// An error is a further failure.
+        fn reset(&mut self, io: &mut torque::Io<'_>, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), Self::Error> {
+            let _ = (io, job);
+            Ok(())
+        }
         /// As `taut::Component::finish`.
         ///
         /// # Errors
@@ -574,6 +635,7 @@ pub mod task {
             pub fn send<T: OnlyDemand>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyDemand>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `moment`.
         pub struct Moment<'p>(::taut::StateWriter<'p, super::super::payload::Signal>);
@@ -598,6 +660,7 @@ pub mod task {
             pub fn send<T: OnlyMoment>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `bounds`.
         pub struct Bounds<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -622,6 +685,7 @@ pub mod task {
             pub fn send<T: OnlyBounds>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyBounds>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -635,6 +699,9 @@ pub mod task {
             fn pause(&mut self) { self.code.pause(); }
             fn resume(&mut self) { self.code.resume(); }
             fn stop(&mut self) { self.code.stop(); }
+            fn reset(&mut self, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), ::taut::Failure> {
+                self.code.reset(&mut self.io, job).map_err(::core::convert::Into::into)
+            }
             fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {
                 self.code.finish()
             }
@@ -668,6 +735,14 @@ pub mod task {
         fn resume(&mut self) {}
         /// As `taut::Component::stop`.
         fn stop(&mut self) {}
+        /// As `taut::Component::reset`.
+        ///
+        /// # Errors
+        /// An error is a further failure.
+        fn reset(&mut self, io: &mut limits::Io<'_>, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), Self::Error> {
+            let _ = (io, job);
+            Ok(())
+        }
         /// As `taut::Component::finish`.
         ///
         /// # Errors
@@ -706,6 +781,7 @@ pub mod task {
             pub fn send<T: OnlyDemand>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyDemand>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `bounds`.
         pub struct Bounds<'p>(::taut::StateWriter<'p, super::super::payload::Signal>);
@@ -730,6 +806,7 @@ pub mod task {
             pub fn send<T: OnlyBounds>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -743,6 +820,9 @@ pub mod task {
             fn pause(&mut self) { self.code.pause(); }
             fn resume(&mut self) { self.code.resume(); }
             fn stop(&mut self) { self.code.stop(); }
+            fn reset(&mut self, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), ::taut::Failure> {
+                self.code.reset(&mut self.io, job).map_err(::core::convert::Into::into)
+            }
             fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {
                 self.code.finish()
             }
@@ -776,6 +856,14 @@ pub mod task {
         fn resume(&mut self) {}
         /// As `taut::Component::stop`.
         fn stop(&mut self) {}
+        /// As `taut::Component::reset`.
+        ///
+        /// # Errors
+        /// An error is a further failure.
+        fn reset(&mut self, io: &mut filter::Io<'_>, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), Self::Error> {
+            let _ = (io, job);
+            Ok(())
+        }
         /// As `taut::Component::finish`.
         ///
         /// # Errors
@@ -816,6 +904,7 @@ pub mod task {
             pub fn send<T: OnlyRpm>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyRpm>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `smoothed`.
         pub struct Smoothed<'p>(::taut::StateWriter<'p, super::super::payload::Signal>);
@@ -840,6 +929,7 @@ pub mod task {
             pub fn send<T: OnlySmoothed>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `bounds`.
         pub struct Bounds<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -864,6 +954,7 @@ pub mod task {
             pub fn send<T: OnlyBounds>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyBounds>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -877,6 +968,9 @@ pub mod task {
             fn pause(&mut self) { self.code.pause(); }
             fn resume(&mut self) { self.code.resume(); }
             fn stop(&mut self) { self.code.stop(); }
+            fn reset(&mut self, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), ::taut::Failure> {
+                self.code.reset(&mut self.io, job).map_err(::core::convert::Into::into)
+            }
             fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {
                 self.code.finish()
             }
@@ -910,6 +1004,14 @@ pub mod task {
         fn resume(&mut self) {}
         /// As `taut::Component::stop`.
         fn stop(&mut self) {}
+        /// As `taut::Component::reset`.
+        ///
+        /// # Errors
+        /// An error is a further failure.
+        fn reset(&mut self, io: &mut control::Io<'_>, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), Self::Error> {
+            let _ = (io, job);
+            Ok(())
+        }
         /// As `taut::Component::finish`.
         ///
         /// # Errors
@@ -950,6 +1052,7 @@ pub mod task {
             pub fn send<T: OnlyReference>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyReference>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyReference>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyReference>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `smoothed`.
         pub struct Smoothed<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -974,6 +1077,7 @@ pub mod task {
             pub fn send<T: OnlySmoothed>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlySmoothed>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `demand`.
         pub struct Demand<'p>(::taut::StateWriter<'p, super::super::payload::Signal>);
@@ -998,6 +1102,7 @@ pub mod task {
             pub fn send<T: OnlyDemand>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -1011,6 +1116,9 @@ pub mod task {
             fn pause(&mut self) { self.code.pause(); }
             fn resume(&mut self) { self.code.resume(); }
             fn stop(&mut self) { self.code.stop(); }
+            fn reset(&mut self, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), ::taut::Failure> {
+                self.code.reset(&mut self.io, job).map_err(::core::convert::Into::into)
+            }
             fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {
                 self.code.finish()
             }
@@ -1044,6 +1152,14 @@ pub mod task {
         fn resume(&mut self) {}
         /// As `taut::Component::stop`.
         fn stop(&mut self) {}
+        /// As `taut::Component::reset`.
+        ///
+        /// # Errors
+        /// An error is a further failure.
+        fn reset(&mut self, io: &mut monitor::Io<'_>, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), Self::Error> {
+            let _ = (io, job);
+            Ok(())
+        }
         /// As `taut::Component::finish`.
         ///
         /// # Errors
@@ -1090,6 +1206,7 @@ pub mod task {
             pub fn send<T: OnlyAmperes>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyAmperes>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `angle`.
         pub struct Angle<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -1114,6 +1231,7 @@ pub mod task {
             pub fn send<T: OnlyAngle>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyAngle>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `smoothed`.
         pub struct Smoothed<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -1138,6 +1256,7 @@ pub mod task {
             pub fn send<T: OnlySmoothed>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlySmoothed>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `demand`.
         pub struct Demand<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -1162,6 +1281,7 @@ pub mod task {
             pub fn send<T: OnlyDemand>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyDemand>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `moment`.
         pub struct Moment<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -1186,6 +1306,7 @@ pub mod task {
             pub fn send<T: OnlyMoment>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyMoment>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `bounds`.
         pub struct Bounds<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -1210,6 +1331,7 @@ pub mod task {
             pub fn send<T: OnlyBounds>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
             pub fn publish<T: OnlyBounds>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -1223,6 +1345,9 @@ pub mod task {
             fn pause(&mut self) { self.code.pause(); }
             fn resume(&mut self) { self.code.resume(); }
             fn stop(&mut self) { self.code.stop(); }
+            fn reset(&mut self, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), ::taut::Failure> {
+                self.code.reset(&mut self.io, job).map_err(::core::convert::Into::into)
+            }
             fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {
                 self.code.finish()
             }
