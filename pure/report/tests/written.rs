@@ -80,8 +80,8 @@ fn guesses_that_the_bounds_rest_on_are_said() {
         vec![overhead("release", Some(Evidence::Measured)), overhead("kernel-blocking", None)];
     let report = Report::new(&guessed, &run(Script::quiet()));
     let text: String = report.text(160, false).split_whitespace().collect::<Vec<_>>().join(" ");
-    let says = "the bounds rest on guesses: execution times: 2 measured, 1 guess (processing); \
-                costs of the machine: release measured; kernel-blocking default";
+    let says = "the bounds rest on guesses: execution times: 2 measured (in how many jobs is not \
+                stated), 1 guess (processing); costs of the machine: release measured; kernel-blocking default";
     assert!(text.contains(says), "{text}");
     assert!(report.json().contains("\"guesses\": 2"), "{}", report.json());
     assert!(report.html(&ABOUT).contains("\"guesses\":2"));
