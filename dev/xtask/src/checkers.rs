@@ -125,6 +125,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/attack", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/dispatched", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/ends", "starts other processes"),
+    ("run/failures", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/flows", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/forged", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/hostile", "starts other processes"),

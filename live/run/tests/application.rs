@@ -16,8 +16,8 @@ use app::{Observed, STOP_APP, TURN, each, plan, run, run_of};
 use taut_boot::{Applications, Guarantees};
 use taut_event::{Counter, Kind};
 use taut_run::{
-    App, Component, Config, Error, Failure, Job, QueueWriter, Reason, Receiver, StateReader, StateWriter,
-    Task,
+    App, Component, Config, Context, Error, Failure, Job, QueueWriter, Reason, Receiver, StateReader,
+    StateWriter, Task,
 };
 use taut_time::Duration;
 
@@ -375,7 +375,17 @@ fn mistakes_are_refused_before_release_0() {
     let cases: Vec<(Setup, &str)> = vec![
         (Box::new(|_| Ok(())), "task `source` is in the manifest, but the code does not use it"),
         (Box::new(|app| app.task("sauce", |_| Ok(Nobody))), "the manifest has no task `sauce`"),
-        (Box::new(|app| app.task("sink", |_| Ok(Nobody))), "the manifest has no periodic task `sink`"),
+        (
+            Box::new(|app| {
+                app.service("sound", |service| {
+                    service.task("source", |create| create.queue_writer::<Sample>("samples").map(|_| Nobody))
+                })?;
+                app.best_effort("knob", |_| Ok(|_: &mut Context<'_>| {}))?;
+                // A task may take the values of its trigger by itself, and must.
+                app.task("sink", |_| Ok(Nobody))
+            }),
+            "the end of channel `samples` that belongs to `sink`",
+        ),
         (Box::new(|app| app.task("source", |_| Ok(Nobody))), "belongs to service `sound`"),
         (Box::new(|app| app.service("light", |_| Ok(()))), "the manifest has no service `light`"),
         (source(|_| Ok(())), "task `sink` is in the manifest"),
