@@ -450,8 +450,8 @@ impl Control {
         self.stop_because(Reason::Overrun(task.into()));
     }
 
-    /// A job of a task panicked. Applies the remedy, and returns it. Wait-free: at most 5 shared accesses, and a futex
-    /// wake.
+    /// A job of a task panicked. Applies the remedy, and returns it. At most 5 shared accesses and a futex wake, unless the
+    /// application stops.
     pub(crate) fn failed(&self, task: u16, service: Option<usize>, now_ns: u64) -> FailureRemedy {
         let Some(steered) = service.and_then(|at| self.services.get(at)) else {
             let remedy = self.on_failure.remedy(None);
@@ -472,6 +472,11 @@ impl Control {
     /// A service now.
     pub(crate) fn view(&self, service: usize) -> ServiceView {
         self.services[service].view()
+    }
+
+    /// The view of its service that a task has followed to the end.
+    pub(crate) fn followed(&self, task: u16) -> ServiceView {
+        ServiceView(self.followed[usize::from(task)].load(Ordering::Acquire))
     }
 
     /// A task has followed its service to this view.

@@ -150,7 +150,8 @@ impl<'s> JobContext<'s> {
         timing: Timing,
         flows: Option<TaskFlows<'s>>,
     ) -> Self {
-        let followed = timing.service.map_or(ServiceView::of(State::Running), |at| control.view(at));
+        // As the manifest says: a change that the application made while it was set up is followed like any other.
+        let followed = control.followed(timing.task);
         Self {
             control,
             timing,

@@ -701,6 +701,37 @@ fn services_start_on_demand_and_again() {
     }
 }
 
+/// A change that the application makes while it is set up is followed once it runs.
+#[test]
+fn a_change_before_release_0_is_followed() {
+    for executor in EXECUTORS {
+        let tables = tables(executor, "start = \"demand\"");
+        let calls: &'static Calls = Box::leak(Box::default());
+        let outcome = run_for(200, ("", &tables), |app| {
+            let control = app.control();
+            control.start_service("sound").unwrap();
+            app.service("sound", |service| {
+                service.task("source", |create| {
+                    let counts = create.queue_writer::<u64>("counts")?;
+                    Ok(Source { counts, sent: 0, panicked: 0, faults: Faults::default(), calls })
+                })?;
+                service.receiver("takes", |_| Ok(Takes { faults: Faults::default(), calls }))
+            })?;
+            app.task("other", |_| {
+                Ok(each(move |job| {
+                    assert!(job.number() < 30 || control.is_acknowledged("sound") == Ok(true));
+                    Ok(())
+                }))
+            })
+        });
+        assert!(outcome.ending.as_ref().unwrap().orderly, "{executor}: {:?}", outcome.reported.unfinished);
+        for of in [&calls.source, &calls.takes] {
+            let of = of.lock().unwrap();
+            assert!(of[0] == Called::Reset && of.len() > 20, "{executor}: {of:?}");
+        }
+    }
+}
+
 /// Other callbacks than jobs and resets have no remedy: their panic ends the application.
 #[test]
 fn a_panic_in_another_callback_ends_the_application() {

@@ -67,6 +67,7 @@ impl Pauses {
             for (_, until) in pauses.iter_mut().filter(|(_, until)| *until != u64::MAX) {
                 *until = queues.iter().map(|queue| queue.over(*until)).fold(*until, u64::max);
             }
+            pauses.sort_unstable();
         }
         Self(pauses)
     }
@@ -78,14 +79,17 @@ impl Pauses {
     }
 }
 
-/// The instant from which a task's reset delayed its values: the failure before it of a task of the same service. The
-/// reset takes the place of a job.
+/// The instant from which a task's reset delayed its values: the first failure of a task of the same service that no
+/// earlier reset of this task has followed. The reset takes the place of a job.
 fn restarted_since(plan: &Plan, seen: &Observations, change: StateChange) -> u64 {
     let service = plan.services.get(usize::from(change.service)).map(|service| &service.name);
     let tasks = plan.tasks.iter().zip(&seen.tasks);
     let of_service = tasks.filter(|(task, _)| task.service.as_ref() == service);
     let failures = of_service.flat_map(|(_, of)| &of.panics).map(|panic| panic.at);
-    failures.filter(|at| *at <= change.at).max().unwrap_or(change.at)
+    let own = seen.services.iter().filter(|other| other.task == change.task && other.state == RESTARTED);
+    let before = own.map(|other| other.at).filter(|at| *at < change.at).max();
+    let to_follow = |at: &u64| *at <= change.at && before.is_none_or(|before| before < *at);
+    failures.filter(to_follow).min().unwrap_or(change.at)
 }
 
 impl Queue {

@@ -482,6 +482,18 @@ fn pauses() {
             "electrodes late; 1 of processing restarted",
         ),
         (
+            "an earlier failure is over with its own reset",
+            &|ns| {
+                let reset = |case: Case, at| case.put(Kind::Service, at, 0, OUTPUT.into(), 4);
+                let case = late().put(Kind::Panicked, SENT - 60 * MS, PROCESSING, 7, 0);
+                // The service is started again later, without a failure.
+                let case = reset(case, if ns == 0 { T } else { SENT - 50 * MS });
+                if ns == 0 { case.judged(END) } else { reset(case, T + MS).judged(END) }
+            },
+            "kept; 1 of processing restarted; 1 paused",
+            "electrodes late; 1 of processing restarted",
+        ),
+        (
             "from when its component failed for good on",
             &|ns| late().put(Kind::Panicked, T + ns, OUTPUT, 7, 1).judged(END),
             "output panicked; 1 paused",

@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 
 use taut_generate::Payloads;
 use taut_model::{
-    BestEffort, Channel, ChannelId, ChannelKind, Class, Model, PartyId, RealTime, Reception, Segment, TaskId,
+    BestEffort, Channel, ChannelId, ChannelKind, Class, Model, PartyId, RealTime, Reception, Segment,
+    ServiceStart, TaskId,
 };
 use taut_time::Duration;
 
@@ -89,6 +90,9 @@ fn set_up(model: &Model) -> String {
             text.push_str(&task(model, id, "service", "        "));
         }
         text.push_str("        Ok(())\n    })?;\n");
+        if service.start == ServiceStart::Demand {
+            let _ = writeln!(text, "    let _ = app.control().start_service(\"{}\");", service.name);
+        }
     }
     text.push_str("    Ok(())\n}\n");
     text
