@@ -10,10 +10,14 @@ mod generate;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use taut_manifest::SourceText;
 use taut_model::Model;
+
+/// What compiles would make jobs late that run beside it: one at a time.
+static TURN: Mutex<()> = Mutex::new(());
 
 const EVERY: &str = include_str!("every.toml");
 
@@ -78,6 +82,7 @@ fn compiles(folder: &Path) -> Result<(), String> {
 
 #[test]
 fn the_program_of_every_manifest_compiles() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut found = Vec::new();
     for folder in ["examples", "apps"] {
         manifests(&root().join(folder), &mut found);
@@ -171,6 +176,7 @@ fn wait_for(count: usize, folder: &Path, argument: &str, limit: Duration) {
 
 #[test]
 fn a_synthetic_program_runs_as_planned() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     if processors < 2 {
         println!("skipped: no second CPU");
