@@ -35,7 +35,7 @@ pub mod ui;
 pub mod vocoder;
 
 pub use chain::{Map, Params, Processor};
-pub use payload::{AudioFrame, Levels, Settings, Stimulation};
+pub use payload::{AudioFrame, Levels, Settings, Stimulation, Telemetry};
 
 /// Samples per second of the input (Hz).
 pub const SAMPLE_RATE: u32 = 16_000;

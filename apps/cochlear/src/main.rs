@@ -5,12 +5,13 @@
 //!
 //! ```text
 //! source ─samples─▶ recording ─audio─▶ processing ─electrodes─▶ output
-//!  (file)            8 ms               8 ms │ ▲                 (each frame)
-//!                                     levels ▼ │ settings
+//!  (file)            8 ms               8 ms │ ▲ └─telemetry─▶ logger   (each frame)
+//!                                     levels ▼ │ settings └─▶ cochlear-ui
 //!                                       cochlear-ui
 //! ```
 
 mod arguments;
+mod logger;
 mod output;
 mod source;
 
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 use taut::{CountingAllocator, Error, Job};
 use taut_cochlear::manifest::{Ready, Setup, Tasks, app, task};
 use taut_cochlear::speech::Speech;
-use taut_cochlear::{FRAME_SAMPLES, Map, Params, Processor, Stimulation};
+use taut_cochlear::{FRAME_SAMPLES, Map, Params, Processor, Stimulation, Telemetry};
 
 use crate::arguments::{Arguments, USAGE};
 use crate::output::Output;
@@ -69,20 +70,24 @@ impl task::Processing for Processing {
         let mut stimulation = Stimulation::silent(self.frame);
         self.processor.process(&sound, settings, &mut stimulation.levels);
         self.frame += 1;
-        // A real-time writer of a state never fails; the electrodes depend on the queue alone.
+        // The electrodes depend on their queue alone; these two cannot fail.
         let _ = io.levels.publish(job, stimulation);
+        let _ = io.telemetry.send(job, Telemetry::of(&sound, &stimulation));
         io.electrodes.send(job, stimulation).map_err(|_| Fault::FrameLost)
     }
 }
 
 fn set_up(setup: Setup<'_, '_>, speech: Speech, out: Option<PathBuf>) -> Result<Ready, Error> {
     let params = Params::new(Map::default());
-    let output = Output::new(setup.task.output, &params, out)?;
+    let output = Output::new(setup.task.output, &params, out.clone())?;
     setup.application(Tasks {
         recording: Recording,
         processing: Processing { processor: Processor::new(&params), frame: 0 },
         output,
         source: |io, context| source::source(io, context, speech),
+        logger: |io, context| {
+            logger::log(io, context, out).unwrap_or_else(|error| taut::errln!("{}: {error}", logger::TABLE));
+        },
     })
 }
 

@@ -15,7 +15,7 @@ const _: () = {
         hash
     }
     assert!(
-        fnv1a(include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/taut.toml"))) == 0x0f9016a7b78d833b,
+        fnv1a(include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/taut.toml"))) == 0xc0603ccaf593b5ed,
         "taut.toml has changed since this was made from it: run `taut generate`",
     );
 };
@@ -56,6 +56,18 @@ pub mod payload {
             pub sensitivity: f32,
         }
     }
+    ::taut::payload! {
+        /// The payload `Telemetry`.
+        #[derive(PartialEq, Eq)]
+        pub struct Telemetry {
+            /// The field `frame`.
+            pub frame: u64,
+            /// The field `loudest`.
+            pub loudest: u32,
+            /// The field `pulses`.
+            pub pulses: u32,
+        }
+    }
 }
 
 /// The tasks: the trait of each one's code, and its ends.
@@ -69,7 +81,7 @@ pub mod task {
     #[diagnostic::on_unimplemented(
         message = "`{Self}` is not the code of task `recording`",
         label = "not the code of task `recording`",
-        note = "taut.toml:36: [tasks.recording]",
+        note = "taut.toml:37: [tasks.recording]",
         note = "write `impl task::Recording for {Self}`",
     )]
     pub trait Recording: ::core::marker::Send {
@@ -124,9 +136,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `recording` only receives from queue `samples`",
             label = "the manifest does not allow this",
-            note = "taut.toml:74: [channels.samples]",
-            note = "taut.toml:76: from = \"source\"",
-            note = "taut.toml:77: to = \"recording\"",
+            note = "taut.toml:78: [channels.samples]",
+            note = "taut.toml:80: from = \"source\"",
+            note = "taut.toml:81: to = \"recording\"",
         )]
         pub trait OnlySamples { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -149,9 +161,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `recording` only sends to queue `audio`",
             label = "the manifest does not allow this",
-            note = "taut.toml:82: [channels.audio]",
-            note = "taut.toml:84: from = \"recording\"",
-            note = "taut.toml:85: to = \"processing\"",
+            note = "taut.toml:86: [channels.audio]",
+            note = "taut.toml:88: from = \"recording\"",
+            note = "taut.toml:89: to = \"processing\"",
         )]
         pub trait OnlyAudio { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -190,7 +202,7 @@ pub mod task {
     #[diagnostic::on_unimplemented(
         message = "`{Self}` is not the code of task `processing`",
         label = "not the code of task `processing`",
-        note = "taut.toml:46: [tasks.processing]",
+        note = "taut.toml:47: [tasks.processing]",
         note = "write `impl task::Processing for {Self}`",
     )]
     pub trait Processing: ::core::marker::Send {
@@ -235,6 +247,8 @@ pub mod task {
             pub levels: Levels<'p>,
             /// This end only reads state `settings`.
             pub settings: Settings<'p>,
+            /// This end only sends to queue `telemetry`.
+            pub telemetry: Telemetry<'p>,
         }
         /// An end of channel `audio`.
         pub struct Audio<'p>(::taut::QueueReader<'p, super::super::payload::AudioFrame>);
@@ -249,9 +263,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `processing` only receives from queue `audio`",
             label = "the manifest does not allow this",
-            note = "taut.toml:82: [channels.audio]",
-            note = "taut.toml:84: from = \"recording\"",
-            note = "taut.toml:85: to = \"processing\"",
+            note = "taut.toml:86: [channels.audio]",
+            note = "taut.toml:88: from = \"recording\"",
+            note = "taut.toml:89: to = \"processing\"",
         )]
         pub trait OnlyAudio { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -274,9 +288,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `processing` only sends to queue `electrodes`",
             label = "the manifest does not allow this",
-            note = "taut.toml:90: [channels.electrodes]",
-            note = "taut.toml:92: from = \"processing\"",
-            note = "taut.toml:93: to = \"output\"",
+            note = "taut.toml:94: [channels.electrodes]",
+            note = "taut.toml:96: from = \"processing\"",
+            note = "taut.toml:97: to = \"output\"",
         )]
         pub trait OnlyElectrodes { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -299,9 +313,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `processing` only publishes to state `levels`",
             label = "the manifest does not allow this",
-            note = "taut.toml:98: [channels.levels]",
-            note = "taut.toml:100: from = \"processing\"",
-            note = "taut.toml:101: to = \"ui\"",
+            note = "taut.toml:102: [channels.levels]",
+            note = "taut.toml:104: from = \"processing\"",
+            note = "taut.toml:105: to = \"ui\"",
         )]
         pub trait OnlyLevels { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -324,9 +338,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `processing` only reads state `settings`",
             label = "the manifest does not allow this",
-            note = "taut.toml:104: [channels.settings]",
-            note = "taut.toml:106: from = \"ui\"",
-            note = "taut.toml:107: to = \"processing\"",
+            note = "taut.toml:108: [channels.settings]",
+            note = "taut.toml:110: from = \"ui\"",
+            note = "taut.toml:111: to = \"processing\"",
         )]
         pub trait OnlySettings { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -336,10 +350,35 @@ pub mod task {
             pub fn receive<T: OnlySettings>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Settings> { T::never() }
             pub fn next<T: OnlySettings>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Settings> { T::never() }
         }
+        /// An end of channel `telemetry`.
+        pub struct Telemetry<'p>(::taut::QueueWriter<'p, super::super::payload::Telemetry>);
+        impl<'p> ::core::ops::Deref for Telemetry<'p> {
+            type Target = ::taut::QueueWriter<'p, super::super::payload::Telemetry>;
+            fn deref(&self) -> &Self::Target { &self.0 }
+        }
+        impl ::core::ops::DerefMut for Telemetry<'_> {
+            fn deref_mut(&mut self) -> &mut Self::Target { &mut self.0 }
+        }
+        #[doc(hidden)]
+        #[diagnostic::on_unimplemented(
+            message = "task `processing` only sends to queue `telemetry`",
+            label = "the manifest does not allow this",
+            note = "taut.toml:114: [channels.telemetry]                 # of each frame; who is more than half a se…",
+            note = "taut.toml:116: from = \"processing\"",
+            note = "taut.toml:117: to = [\"logger\", \"ui\"]",
+        )]
+        pub trait OnlyTelemetry { fn never<V>() -> V; }
+        #[doc(hidden)]
+        impl Telemetry<'_> {
+            pub fn publish<T: OnlyTelemetry>(&mut self, _: &mut T, _: super::super::payload::Telemetry) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Telemetry>> { T::never() }
+            pub fn receive<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Telemetry> { T::never() }
+            pub fn latest<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Telemetry> { T::never() }
+            pub fn next<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Telemetry> { T::never() }
+        }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
             pub(in super::super) fn new(code: T, create: &mut ::taut::Create<'_, 'p>) -> ::core::result::Result<Self, ::taut::Error> {
-                let io = Io { audio: Audio(create.queue_reader("audio")?), electrodes: Electrodes(create.queue_writer("electrodes")?), levels: Levels(create.state_writer("levels")?), settings: Settings(create.state_reader("settings")?), };
+                let io = Io { audio: Audio(create.queue_reader("audio")?), electrodes: Electrodes(create.queue_writer("electrodes")?), levels: Levels(create.state_writer("levels")?), settings: Settings(create.state_reader("settings")?), telemetry: Telemetry(create.queue_writer("telemetry")?), };
                 Ok(Self { code, io })
             }
         }
@@ -365,7 +404,7 @@ pub mod task {
     #[diagnostic::on_unimplemented(
         message = "`{Self}` is not the code of task `output`",
         label = "not the code of task `output`",
-        note = "taut.toml:56: [tasks.output]",
+        note = "taut.toml:57: [tasks.output]",
         note = "write `impl task::Output for {Self}`",
     )]
     pub trait Output: ::core::marker::Send {
@@ -449,9 +488,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `source` only sends to queue `samples`",
             label = "the manifest does not allow this",
-            note = "taut.toml:74: [channels.samples]",
-            note = "taut.toml:76: from = \"source\"",
-            note = "taut.toml:77: to = \"recording\"",
+            note = "taut.toml:78: [channels.samples]",
+            note = "taut.toml:80: from = \"source\"",
+            note = "taut.toml:81: to = \"recording\"",
         )]
         pub trait OnlySamples { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -464,6 +503,44 @@ pub mod task {
         impl<'p> Io<'p> {
             pub(in super::super) fn new(create: &mut ::taut::Create<'_, 'p>) -> ::core::result::Result<Self, ::taut::Error> {
                 Ok(Self { samples: Samples(create.queue_writer("samples")?), })
+            }
+        }
+    }
+    /// The ends of the best-effort task `logger`.
+    pub mod logger {
+        /// What task `logger` reads and writes.
+        pub struct Io<'p> {
+            /// This end only receives from queue `telemetry`.
+            pub telemetry: Telemetry<'p>,
+        }
+        /// An end of channel `telemetry`.
+        pub struct Telemetry<'p>(::taut::QueueReader<'p, super::super::payload::Telemetry>);
+        impl<'p> ::core::ops::Deref for Telemetry<'p> {
+            type Target = ::taut::QueueReader<'p, super::super::payload::Telemetry>;
+            fn deref(&self) -> &Self::Target { &self.0 }
+        }
+        impl ::core::ops::DerefMut for Telemetry<'_> {
+            fn deref_mut(&mut self) -> &mut Self::Target { &mut self.0 }
+        }
+        #[doc(hidden)]
+        #[diagnostic::on_unimplemented(
+            message = "task `logger` only receives from queue `telemetry`",
+            label = "the manifest does not allow this",
+            note = "taut.toml:114: [channels.telemetry]                 # of each frame; who is more than half a se…",
+            note = "taut.toml:116: from = \"processing\"",
+            note = "taut.toml:117: to = [\"logger\", \"ui\"]",
+        )]
+        pub trait OnlyTelemetry { fn never<V>() -> V; }
+        #[doc(hidden)]
+        impl Telemetry<'_> {
+            pub fn send<T: OnlyTelemetry>(&mut self, _: &mut T, _: super::super::payload::Telemetry) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Telemetry>> { T::never() }
+            pub fn publish<T: OnlyTelemetry>(&mut self, _: &mut T, _: super::super::payload::Telemetry) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Telemetry>> { T::never() }
+            pub fn latest<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Telemetry> { T::never() }
+            pub fn next<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Telemetry> { T::never() }
+        }
+        impl<'p> Io<'p> {
+            pub(in super::super) fn new(create: &mut ::taut::Create<'_, 'p>) -> ::core::result::Result<Self, ::taut::Error> {
+                Ok(Self { telemetry: Telemetry(create.queue_reader("telemetry")?), })
             }
         }
     }
@@ -485,6 +562,8 @@ pub mod client {
             pub levels: Levels,
             /// This end only publishes to state `settings`.
             pub settings: Settings,
+            /// This end only receives from queue `telemetry`.
+            pub telemetry: Telemetry,
         }
         /// An end of channel `levels`.
         #[derive(Debug)]
@@ -500,9 +579,9 @@ pub mod client {
         #[diagnostic::on_unimplemented(
             message = "client `ui` only reads state `levels`",
             label = "the manifest does not allow this",
-            note = "taut.toml:98: [channels.levels]",
-            note = "taut.toml:100: from = \"processing\"",
-            note = "taut.toml:101: to = \"ui\"",
+            note = "taut.toml:102: [channels.levels]",
+            note = "taut.toml:104: from = \"processing\"",
+            note = "taut.toml:105: to = \"ui\"",
         )]
         pub trait OnlyLevels { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -526,9 +605,9 @@ pub mod client {
         #[diagnostic::on_unimplemented(
             message = "client `ui` only publishes to state `settings`",
             label = "the manifest does not allow this",
-            note = "taut.toml:104: [channels.settings]",
-            note = "taut.toml:106: from = \"ui\"",
-            note = "taut.toml:107: to = \"processing\"",
+            note = "taut.toml:108: [channels.settings]",
+            note = "taut.toml:110: from = \"ui\"",
+            note = "taut.toml:111: to = \"processing\"",
         )]
         pub trait OnlySettings { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -538,13 +617,39 @@ pub mod client {
             pub fn latest(&mut self) -> ::core::result::Result<::core::option::Option<(u64, super::super::payload::Settings)>, ::taut::Overtaken>
             where for<'a> &'a (): OnlySettings { <&() as OnlySettings>::never() }
         }
+        /// An end of channel `telemetry`.
+        #[derive(Debug)]
+        pub struct Telemetry(::taut::ClientReceiver<super::super::payload::Telemetry>);
+        impl ::core::ops::Deref for Telemetry {
+            type Target = ::taut::ClientReceiver<super::super::payload::Telemetry>;
+            fn deref(&self) -> &Self::Target { &self.0 }
+        }
+        impl ::core::ops::DerefMut for Telemetry {
+            fn deref_mut(&mut self) -> &mut Self::Target { &mut self.0 }
+        }
+        #[doc(hidden)]
+        #[diagnostic::on_unimplemented(
+            message = "client `ui` only receives from queue `telemetry`",
+            label = "the manifest does not allow this",
+            note = "taut.toml:114: [channels.telemetry]                 # of each frame; who is more than half a se…",
+            note = "taut.toml:116: from = \"processing\"",
+            note = "taut.toml:117: to = [\"logger\", \"ui\"]",
+        )]
+        pub trait OnlyTelemetry { fn never<V>() -> V; }
+        #[doc(hidden)]
+        impl Telemetry {
+            pub fn publish(&mut self, _: super::super::payload::Telemetry) -> ::core::result::Result<(), super::super::payload::Telemetry>
+            where for<'a> &'a (): OnlyTelemetry { <&() as OnlyTelemetry>::never() }
+            pub fn latest(&mut self) -> ::core::result::Result<::core::option::Option<(u64, super::super::payload::Telemetry)>, ::taut::Overtaken>
+            where for<'a> &'a (): OnlyTelemetry { <&() as OnlyTelemetry>::never() }
+        }
         /// Attaches to the running application `app` as client `ui`; see `taut::Client::attach`.
         ///
         /// # Errors
         /// The application does not run, another process has the client's name, or a permission is missing.
         pub fn attach(app: &str) -> ::core::result::Result<(::taut::Client, Io), ::taut::AttachError> {
             let client = ::taut::Client::attach(app, "ui")?;
-            let io = Io { levels: Levels(client.reader("levels")?), settings: Settings(client.writer("settings")?), };
+            let io = Io { levels: Levels(client.reader("levels")?), settings: Settings(client.writer("settings")?), telemetry: Telemetry(client.receiver("telemetry")?), };
             Ok((client, io))
         }
     }
@@ -563,6 +668,7 @@ pub mod setup {
         Processing: super::task::Processing,
         Output: super::task::Output,
         Source: ::core::ops::FnOnce(&mut super::task::source::Io<'_>, &mut ::taut::Context<'_>) + ::core::marker::Send,
+        Logger: ::core::ops::FnOnce(&mut super::task::logger::Io<'_>, &mut ::taut::Context<'_>) + ::core::marker::Send,
     > {
         /// Task `recording`.
         pub recording: Recording,
@@ -572,6 +678,8 @@ pub mod setup {
         pub output: Output,
         /// Task `source`.
         pub source: Source,
+        /// Task `logger`.
+        pub logger: Logger,
     }
     /// The persistent scopes of tasks.
     #[derive(Clone, Copy, Debug)]
@@ -614,11 +722,12 @@ pub mod setup {
             Processing: super::task::Processing + 'p,
             Output: super::task::Output + 'p,
             Source: ::core::ops::FnOnce(&mut super::task::source::Io<'_>, &mut ::taut::Context<'_>) + ::core::marker::Send + 'p,
+            Logger: ::core::ops::FnOnce(&mut super::task::logger::Io<'_>, &mut ::taut::Context<'_>) + ::core::marker::Send + 'p,
         >(
             self,
-            tasks: Tasks<Recording, Processing, Output, Source>,
+            tasks: Tasks<Recording, Processing, Output, Source, Logger>,
         ) -> ::core::result::Result<Ready, ::taut::Error> {
-            let Tasks { recording: code_0, processing: code_1, output: code_2, source: code_3 } = tasks;
+            let Tasks { recording: code_0, processing: code_1, output: code_2, source: code_3, logger: code_4 } = tasks;
             self.app.error_names("recording", <Recording::Error as ::taut::JobError>::NAMES)?;
             self.app.error_names("processing", <Processing::Error as ::taut::JobError>::NAMES)?;
             self.app.error_names("output", <Output::Error as ::taut::JobError>::NAMES)?;
@@ -626,6 +735,10 @@ pub mod setup {
             self.app.best_effort("source", |create| {
                 let mut io = super::task::source::Io::new(create)?;
                 Ok(move |context: &mut ::taut::Context<'_>| code_3(&mut io, context))
+            })?;
+            self.app.best_effort("logger", |create| {
+                let mut io = super::task::logger::Io::new(create)?;
+                Ok(move |context: &mut ::taut::Context<'_>| code_4(&mut io, context))
             })?;
             self.app.service("sound", |service| {
                 service.task("recording", |create| super::task::recording::Running::new(code_0, create))?;

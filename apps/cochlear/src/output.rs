@@ -14,6 +14,7 @@ use taut_cochlear::vocoder::{vocode, write_wav};
 use taut_cochlear::{Params, Stimulation, electrodogram};
 
 use crate::Fault;
+use crate::logger::TABLE;
 
 /// The files that the output writes.
 const PICTURE: &str = "electrodogram.svg";
@@ -64,13 +65,16 @@ impl<'p> Output<'p> {
     }
 }
 
-/// Creates the folder and both files, to check that they can be written.
+/// Creates the folder and all files, to check that they can be written.
 fn writable(folder: &Path) -> Result<(), Error> {
     let make = |name| {
         std::fs::create_dir_all(folder)?;
         std::fs::File::create(folder.join(name)).map(drop)
     };
-    [PICTURE, SOUND].into_iter().try_for_each(make).map_err(|error| Error::Output(folder.to_owned(), error))
+    [PICTURE, SOUND, TABLE]
+        .into_iter()
+        .try_for_each(make)
+        .map_err(|error| Error::Output(folder.to_owned(), error))
 }
 
 impl task::Output for Output<'_> {

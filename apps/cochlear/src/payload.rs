@@ -5,13 +5,15 @@
 //!
 //! - [`AudioFrame`]: one 8 ms frame of sound, 128 samples at 16 kHz, the oldest first; full scale ±32768.
 //! - [`Stimulation`]: one frame of pulses, its number counted from 0, and its [`Levels`].
+//! - [`Telemetry`]: what is reported of each frame: its number, the largest magnitude of its samples (0..=32768), and how
+//!   many pulses it has.
 //! - [`Settings`]: what the wearer adjusts while the processor runs: `volume`, the part of the range from threshold to
 //!   comfort that is used, 0..=1; `sensitivity`, the gain before the automatic gain control (dB), -18..=18.
 //!
 //! Every type is plain bytes: any bit pattern is a value, so reading one that a hostile process wrote is defined. But
 //! the value may be out of range: call [`Settings::sanitised`] before any use.
 
-pub use crate::manifest::payload::{AudioFrame, Settings, Stimulation};
+pub use crate::manifest::payload::{AudioFrame, Settings, Stimulation, Telemetry};
 use crate::{ELECTRODES, LEVELS};
 
 /// Current levels of one frame, cycle after cycle. Level of electrode `e` (1 = base .. 22 = apex) in
@@ -34,6 +36,15 @@ impl Stimulation {
             }
         }
         peaks
+    }
+}
+
+impl Telemetry {
+    /// What is reported of a frame of sound, and of the pulses that it became.
+    pub fn of(sound: &AudioFrame, stimulation: &Stimulation) -> Self {
+        let loudest = sound.iter().map(|sample| u32::from(sample.unsigned_abs())).max().unwrap_or(0);
+        let pulses = stimulation.levels.iter().map(|&level| u32::from(level > 0)).sum();
+        Self { frame: stimulation.frame, loudest, pulses }
     }
 }
 
@@ -73,6 +84,7 @@ mod tests {
         assert_eq!(size_of::<AudioFrame>(), 256);
         assert_eq!(size_of::<Stimulation>(), 8 + 176);
         assert_eq!(size_of::<Settings>(), 8);
+        assert_eq!(size_of::<Telemetry>(), 16);
     }
 
     #[test]
@@ -92,6 +104,17 @@ mod tests {
             let s = Settings { volume: value, sensitivity: value }.sanitised();
             assert!((0.0..=1.0).contains(&s.volume) && (-18.0..=18.0).contains(&s.sensitivity));
         }
+    }
+
+    #[test]
+    fn telemetry_has_the_loudest_sample_and_the_pulses() {
+        let mut sound = [0; 128];
+        (sound[3], sound[90]) = (i16::MIN, i16::MAX);
+        let mut stimulation = Stimulation::silent(9);
+        stimulation.levels[..5].copy_from_slice(&[1, 0, 255, 0, 7]);
+        let telemetry = Telemetry::of(&sound, &stimulation);
+        assert_eq!(telemetry, Telemetry { frame: 9, loudest: 32_768, pulses: 3 });
+        assert_eq!(Telemetry::of(&[0; 128], &Stimulation::silent(0)).loudest, 0);
     }
 
     #[test]

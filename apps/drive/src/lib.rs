@@ -24,6 +24,9 @@
 //! job's number: one wrong value anywhere changes every value that depends on it. So a run can be compared with the
 //! model bit for bit.
 
+/// What `taut generate` makes from `taut.toml`.
+pub mod manifest;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An output of a block, and the number of the job that computed it.

@@ -4,15 +4,13 @@
 //! The blocks of the model as tasks. When all tasks have ended, the program compares every value that a task read with
 //! the model's value. It exits with 1 if a value differs.
 
-mod manifest;
-
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use manifest::payload::Signal;
-use manifest::{Ready, Setup, Tasks, task};
-use taut::{CountingAllocator, Duration, Error, Job, PublishError, Scope};
+use taut::{Context, CountingAllocator, Duration, Error, Job, PublishError, Scope};
+use taut_drive::manifest::payload::Signal;
+use taut_drive::manifest::{Ready, Setup, Tasks, app, task};
 use taut_drive::{BLOCKS, Block, Reads, Value, compare, compute};
 
 #[global_allocator]
@@ -88,15 +86,26 @@ impl<'p> Running<'p> {
     }
 }
 
-/// The blocks as code of their tasks, each with its inputs in the order of [`BLOCKS`] and its output if it has one.
+/// Counts the set points, until the application stops.
+fn log(io: &mut task::logger::Io<'_>, context: &mut Context<'_>) {
+    let mut logged = 0;
+    while io.telemetry.receive_until_stop(context).is_some() {
+        logged += 1;
+    }
+    taut::outln!("{logged} set points logged, {} lost", io.telemetry.lost());
+}
+
+/// The blocks as code of their tasks, each with its inputs in the order of [`BLOCKS`], its output if it has one, and its
+/// telemetry if it sends some.
 macro_rules! blocks {
-    ($($at:literal $code:ident $task:ident [$($input:ident)+] $($output:ident)?;)+) => {
+    ($($at:literal $code:ident $task:ident [$($input:ident)+] $($output:ident $(+ $queue:ident)?)?;)+) => {
         $(impl task::$code for Running<'_> {
             type Error = PublishError<Signal>;
 
             fn release(&mut self, io: &mut task::$task::Io<'_>, job: &mut Job<'_>) -> Result<(), Self::Error> {
                 let _signal = self.compute(job, |job| [$(io.$input.latest(job)),+]);
-                $(io.$output.publish(job, _signal)?;)?
+                $(io.$output.publish(job, _signal)?;
+                $(let _ = io.$queue.send(job, _signal);)?)?
                 Ok(())
             }
 
@@ -112,7 +121,7 @@ macro_rules! blocks {
 
         fn set_up(setup: Setup<'_, '_>) -> Result<Ready, Error> {
             let scopes = setup.task;
-            let tasks = Tasks { $($task: Running::new($at, scopes.$task)?),+ };
+            let tasks = Tasks { $($task: Running::new($at, scopes.$task)?,)+ logger: log };
             // This works whatever ends the application, and needs nothing but the register.
             setup.application(tasks, || SET_POINT.store(AT_REST, Ordering::Relaxed))
         }
@@ -124,7 +133,7 @@ blocks! {
     1 Position position [amperes] angle;
     2 Speed speed [angle] rpm;
     3 Planner planner [rpm] reference;
-    4 Torque torque [demand bounds] moment;
+    4 Torque torque [demand bounds] moment + telemetry;
     5 Limits limits [demand] bounds;
     6 Filter filter [rpm bounds] smoothed;
     7 Control control [smoothed reference] demand;
@@ -132,7 +141,7 @@ blocks! {
 }
 
 fn main() -> ExitCode {
-    let code = taut::start(manifest::app(set_up));
+    let code = taut::start(app(set_up));
     if code != ExitCode::SUCCESS {
         return code;
     }

@@ -15,7 +15,7 @@ const _: () = {
         hash
     }
     assert!(
-        fnv1a(include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/taut.toml"))) == 0x5e0ccbf165537472,
+        fnv1a(include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/taut.toml"))) == 0x996200d293694b4f,
         "taut.toml has changed since this was made from it: run `taut generate`",
     );
 };
@@ -114,9 +114,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `current` only publishes to state `amperes`",
             label = "the manifest does not allow this",
-            note = "taut.toml:96: [channels.amperes]",
-            note = "taut.toml:98: from = \"current\"",
-            note = "taut.toml:99: to = [\"position\", \"monitor\"]",
+            note = "taut.toml:111: [channels.amperes]",
+            note = "taut.toml:113: from = \"current\"",
+            note = "taut.toml:114: to = [\"position\", \"monitor\"]",
         )]
         pub trait OnlyAmperes { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -139,9 +139,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `current` only reads state `moment`",
             label = "the manifest does not allow this",
-            note = "taut.toml:138: [channels.moment]",
-            note = "taut.toml:140: from = \"torque\"",
-            note = "taut.toml:141: to = [\"current\", \"monitor\"]",
+            note = "taut.toml:153: [channels.moment]",
+            note = "taut.toml:155: from = \"torque\"",
+            note = "taut.toml:156: to = [\"current\", \"monitor\"]",
         )]
         pub trait OnlyMoment { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -164,9 +164,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `current` only reads state `bounds`",
             label = "the manifest does not allow this",
-            note = "taut.toml:146: [channels.bounds]",
-            note = "taut.toml:148: from = \"limits\"",
-            note = "taut.toml:149: to = [\"torque\", \"filter\", \"current\", \"monitor\"]",
+            note = "taut.toml:161: [channels.bounds]",
+            note = "taut.toml:163: from = \"limits\"",
+            note = "taut.toml:164: to = [\"torque\", \"filter\", \"current\", \"monitor\"]",
         )]
         pub trait OnlyBounds { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -260,9 +260,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `position` only reads state `amperes`",
             label = "the manifest does not allow this",
-            note = "taut.toml:96: [channels.amperes]",
-            note = "taut.toml:98: from = \"current\"",
-            note = "taut.toml:99: to = [\"position\", \"monitor\"]",
+            note = "taut.toml:111: [channels.amperes]",
+            note = "taut.toml:113: from = \"current\"",
+            note = "taut.toml:114: to = [\"position\", \"monitor\"]",
         )]
         pub trait OnlyAmperes { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -285,9 +285,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `position` only publishes to state `angle`",
             label = "the manifest does not allow this",
-            note = "taut.toml:103: [channels.angle]",
-            note = "taut.toml:105: from = \"position\"",
-            note = "taut.toml:106: to = [\"speed\", \"monitor\"]",
+            note = "taut.toml:118: [channels.angle]",
+            note = "taut.toml:120: from = \"position\"",
+            note = "taut.toml:121: to = [\"speed\", \"monitor\"]",
         )]
         pub trait OnlyAngle { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -381,9 +381,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `speed` only reads state `angle`",
             label = "the manifest does not allow this",
-            note = "taut.toml:103: [channels.angle]",
-            note = "taut.toml:105: from = \"position\"",
-            note = "taut.toml:106: to = [\"speed\", \"monitor\"]",
+            note = "taut.toml:118: [channels.angle]",
+            note = "taut.toml:120: from = \"position\"",
+            note = "taut.toml:121: to = [\"speed\", \"monitor\"]",
         )]
         pub trait OnlyAngle { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -406,9 +406,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `speed` only publishes to state `rpm`",
             label = "the manifest does not allow this",
-            note = "taut.toml:110: [channels.rpm]",
-            note = "taut.toml:112: from = \"speed\"",
-            note = "taut.toml:113: to = [\"planner\", \"filter\"]",
+            note = "taut.toml:125: [channels.rpm]",
+            note = "taut.toml:127: from = \"speed\"",
+            note = "taut.toml:128: to = [\"planner\", \"filter\"]",
         )]
         pub trait OnlyRpm { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -502,9 +502,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `planner` only reads state `rpm`",
             label = "the manifest does not allow this",
-            note = "taut.toml:110: [channels.rpm]",
-            note = "taut.toml:112: from = \"speed\"",
-            note = "taut.toml:113: to = [\"planner\", \"filter\"]",
+            note = "taut.toml:125: [channels.rpm]",
+            note = "taut.toml:127: from = \"speed\"",
+            note = "taut.toml:128: to = [\"planner\", \"filter\"]",
         )]
         pub trait OnlyRpm { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -527,9 +527,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `planner` only publishes to state `reference`",
             label = "the manifest does not allow this",
-            note = "taut.toml:117: [channels.reference]",
-            note = "taut.toml:119: from = \"planner\"",
-            note = "taut.toml:120: to = \"control\"",
+            note = "taut.toml:132: [channels.reference]",
+            note = "taut.toml:134: from = \"planner\"",
+            note = "taut.toml:135: to = \"control\"",
         )]
         pub trait OnlyReference { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -605,12 +605,39 @@ pub mod task {
     pub mod torque {
         /// What task `torque` reads, writes and locks.
         pub struct Io<'p> {
+            /// This end only sends to queue `telemetry`.
+            pub telemetry: Telemetry<'p>,
             /// This end only reads state `demand`.
             pub demand: Demand<'p>,
             /// This end only publishes to state `moment`.
             pub moment: Moment<'p>,
             /// This end only reads state `bounds`.
             pub bounds: Bounds<'p>,
+        }
+        /// An end of channel `telemetry`.
+        pub struct Telemetry<'p>(::taut::QueueWriter<'p, super::super::payload::Signal>);
+        impl<'p> ::core::ops::Deref for Telemetry<'p> {
+            type Target = ::taut::QueueWriter<'p, super::super::payload::Signal>;
+            fn deref(&self) -> &Self::Target { &self.0 }
+        }
+        impl ::core::ops::DerefMut for Telemetry<'_> {
+            fn deref_mut(&mut self) -> &mut Self::Target { &mut self.0 }
+        }
+        #[doc(hidden)]
+        #[diagnostic::on_unimplemented(
+            message = "task `torque` only sends to queue `telemetry`",
+            label = "the manifest does not allow this",
+            note = "taut.toml:101: [channels.telemetry]",
+            note = "taut.toml:103: from = \"torque\"",
+            note = "taut.toml:104: to = [\"logger\", \"panel\"]",
+        )]
+        pub trait OnlyTelemetry { fn never<V>() -> V; }
+        #[doc(hidden)]
+        impl Telemetry<'_> {
+            pub fn publish<T: OnlyTelemetry>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
+            pub fn receive<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn latest<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
         }
         /// An end of channel `demand`.
         pub struct Demand<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -625,9 +652,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `torque` only reads state `demand`",
             label = "the manifest does not allow this",
-            note = "taut.toml:131: [channels.demand]",
-            note = "taut.toml:133: from = \"control\"",
-            note = "taut.toml:134: to = [\"torque\", \"limits\", \"monitor\"]",
+            note = "taut.toml:146: [channels.demand]",
+            note = "taut.toml:148: from = \"control\"",
+            note = "taut.toml:149: to = [\"torque\", \"limits\", \"monitor\"]",
         )]
         pub trait OnlyDemand { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -650,9 +677,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `torque` only publishes to state `moment`",
             label = "the manifest does not allow this",
-            note = "taut.toml:138: [channels.moment]",
-            note = "taut.toml:140: from = \"torque\"",
-            note = "taut.toml:141: to = [\"current\", \"monitor\"]",
+            note = "taut.toml:153: [channels.moment]",
+            note = "taut.toml:155: from = \"torque\"",
+            note = "taut.toml:156: to = [\"current\", \"monitor\"]",
         )]
         pub trait OnlyMoment { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -675,9 +702,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `torque` only reads state `bounds`",
             label = "the manifest does not allow this",
-            note = "taut.toml:146: [channels.bounds]",
-            note = "taut.toml:148: from = \"limits\"",
-            note = "taut.toml:149: to = [\"torque\", \"filter\", \"current\", \"monitor\"]",
+            note = "taut.toml:161: [channels.bounds]",
+            note = "taut.toml:163: from = \"limits\"",
+            note = "taut.toml:164: to = [\"torque\", \"filter\", \"current\", \"monitor\"]",
         )]
         pub trait OnlyBounds { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -690,7 +717,7 @@ pub mod task {
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
             pub(in super::super) fn new(code: T, create: &mut ::taut::Create<'_, 'p>) -> ::core::result::Result<Self, ::taut::Error> {
-                let io = Io { demand: Demand(create.state_reader("demand")?), moment: Moment(create.state_writer("moment")?), bounds: Bounds(create.state_reader("bounds")?), };
+                let io = Io { telemetry: Telemetry(create.queue_writer("telemetry")?), demand: Demand(create.state_reader("demand")?), moment: Moment(create.state_writer("moment")?), bounds: Bounds(create.state_reader("bounds")?), };
                 Ok(Self { code, io })
             }
         }
@@ -771,9 +798,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `limits` only reads state `demand`",
             label = "the manifest does not allow this",
-            note = "taut.toml:131: [channels.demand]",
-            note = "taut.toml:133: from = \"control\"",
-            note = "taut.toml:134: to = [\"torque\", \"limits\", \"monitor\"]",
+            note = "taut.toml:146: [channels.demand]",
+            note = "taut.toml:148: from = \"control\"",
+            note = "taut.toml:149: to = [\"torque\", \"limits\", \"monitor\"]",
         )]
         pub trait OnlyDemand { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -796,9 +823,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `limits` only publishes to state `bounds`",
             label = "the manifest does not allow this",
-            note = "taut.toml:146: [channels.bounds]",
-            note = "taut.toml:148: from = \"limits\"",
-            note = "taut.toml:149: to = [\"torque\", \"filter\", \"current\", \"monitor\"]",
+            note = "taut.toml:161: [channels.bounds]",
+            note = "taut.toml:163: from = \"limits\"",
+            note = "taut.toml:164: to = [\"torque\", \"filter\", \"current\", \"monitor\"]",
         )]
         pub trait OnlyBounds { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -894,9 +921,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `filter` only reads state `rpm`",
             label = "the manifest does not allow this",
-            note = "taut.toml:110: [channels.rpm]",
-            note = "taut.toml:112: from = \"speed\"",
-            note = "taut.toml:113: to = [\"planner\", \"filter\"]",
+            note = "taut.toml:125: [channels.rpm]",
+            note = "taut.toml:127: from = \"speed\"",
+            note = "taut.toml:128: to = [\"planner\", \"filter\"]",
         )]
         pub trait OnlyRpm { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -919,9 +946,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `filter` only publishes to state `smoothed`",
             label = "the manifest does not allow this",
-            note = "taut.toml:124: [channels.smoothed]",
-            note = "taut.toml:126: from = \"filter\"",
-            note = "taut.toml:127: to = [\"control\", \"monitor\"]",
+            note = "taut.toml:139: [channels.smoothed]",
+            note = "taut.toml:141: from = \"filter\"",
+            note = "taut.toml:142: to = [\"control\", \"monitor\"]",
         )]
         pub trait OnlySmoothed { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -944,9 +971,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `filter` only reads state `bounds`",
             label = "the manifest does not allow this",
-            note = "taut.toml:146: [channels.bounds]",
-            note = "taut.toml:148: from = \"limits\"",
-            note = "taut.toml:149: to = [\"torque\", \"filter\", \"current\", \"monitor\"]",
+            note = "taut.toml:161: [channels.bounds]",
+            note = "taut.toml:163: from = \"limits\"",
+            note = "taut.toml:164: to = [\"torque\", \"filter\", \"current\", \"monitor\"]",
         )]
         pub trait OnlyBounds { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -1042,9 +1069,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `control` only reads state `reference`",
             label = "the manifest does not allow this",
-            note = "taut.toml:117: [channels.reference]",
-            note = "taut.toml:119: from = \"planner\"",
-            note = "taut.toml:120: to = \"control\"",
+            note = "taut.toml:132: [channels.reference]",
+            note = "taut.toml:134: from = \"planner\"",
+            note = "taut.toml:135: to = \"control\"",
         )]
         pub trait OnlyReference { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -1067,9 +1094,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `control` only reads state `smoothed`",
             label = "the manifest does not allow this",
-            note = "taut.toml:124: [channels.smoothed]",
-            note = "taut.toml:126: from = \"filter\"",
-            note = "taut.toml:127: to = [\"control\", \"monitor\"]",
+            note = "taut.toml:139: [channels.smoothed]",
+            note = "taut.toml:141: from = \"filter\"",
+            note = "taut.toml:142: to = [\"control\", \"monitor\"]",
         )]
         pub trait OnlySmoothed { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -1092,9 +1119,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `control` only publishes to state `demand`",
             label = "the manifest does not allow this",
-            note = "taut.toml:131: [channels.demand]",
-            note = "taut.toml:133: from = \"control\"",
-            note = "taut.toml:134: to = [\"torque\", \"limits\", \"monitor\"]",
+            note = "taut.toml:146: [channels.demand]",
+            note = "taut.toml:148: from = \"control\"",
+            note = "taut.toml:149: to = [\"torque\", \"limits\", \"monitor\"]",
         )]
         pub trait OnlyDemand { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -1196,9 +1223,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `monitor` only reads state `amperes`",
             label = "the manifest does not allow this",
-            note = "taut.toml:96: [channels.amperes]",
-            note = "taut.toml:98: from = \"current\"",
-            note = "taut.toml:99: to = [\"position\", \"monitor\"]",
+            note = "taut.toml:111: [channels.amperes]",
+            note = "taut.toml:113: from = \"current\"",
+            note = "taut.toml:114: to = [\"position\", \"monitor\"]",
         )]
         pub trait OnlyAmperes { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -1221,9 +1248,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `monitor` only reads state `angle`",
             label = "the manifest does not allow this",
-            note = "taut.toml:103: [channels.angle]",
-            note = "taut.toml:105: from = \"position\"",
-            note = "taut.toml:106: to = [\"speed\", \"monitor\"]",
+            note = "taut.toml:118: [channels.angle]",
+            note = "taut.toml:120: from = \"position\"",
+            note = "taut.toml:121: to = [\"speed\", \"monitor\"]",
         )]
         pub trait OnlyAngle { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -1246,9 +1273,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `monitor` only reads state `smoothed`",
             label = "the manifest does not allow this",
-            note = "taut.toml:124: [channels.smoothed]",
-            note = "taut.toml:126: from = \"filter\"",
-            note = "taut.toml:127: to = [\"control\", \"monitor\"]",
+            note = "taut.toml:139: [channels.smoothed]",
+            note = "taut.toml:141: from = \"filter\"",
+            note = "taut.toml:142: to = [\"control\", \"monitor\"]",
         )]
         pub trait OnlySmoothed { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -1271,9 +1298,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `monitor` only reads state `demand`",
             label = "the manifest does not allow this",
-            note = "taut.toml:131: [channels.demand]",
-            note = "taut.toml:133: from = \"control\"",
-            note = "taut.toml:134: to = [\"torque\", \"limits\", \"monitor\"]",
+            note = "taut.toml:146: [channels.demand]",
+            note = "taut.toml:148: from = \"control\"",
+            note = "taut.toml:149: to = [\"torque\", \"limits\", \"monitor\"]",
         )]
         pub trait OnlyDemand { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -1296,9 +1323,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `monitor` only reads state `moment`",
             label = "the manifest does not allow this",
-            note = "taut.toml:138: [channels.moment]",
-            note = "taut.toml:140: from = \"torque\"",
-            note = "taut.toml:141: to = [\"current\", \"monitor\"]",
+            note = "taut.toml:153: [channels.moment]",
+            note = "taut.toml:155: from = \"torque\"",
+            note = "taut.toml:156: to = [\"current\", \"monitor\"]",
         )]
         pub trait OnlyMoment { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -1321,9 +1348,9 @@ pub mod task {
         #[diagnostic::on_unimplemented(
             message = "task `monitor` only reads state `bounds`",
             label = "the manifest does not allow this",
-            note = "taut.toml:146: [channels.bounds]",
-            note = "taut.toml:148: from = \"limits\"",
-            note = "taut.toml:149: to = [\"torque\", \"filter\", \"current\", \"monitor\"]",
+            note = "taut.toml:161: [channels.bounds]",
+            note = "taut.toml:163: from = \"limits\"",
+            note = "taut.toml:164: to = [\"torque\", \"filter\", \"current\", \"monitor\"]",
         )]
         pub trait OnlyBounds { fn never<V>() -> V; }
         #[doc(hidden)]
@@ -1358,6 +1385,97 @@ pub mod task {
             }
         }
     }
+    /// The ends of the best-effort task `logger`.
+    pub mod logger {
+        /// What task `logger` reads and writes.
+        pub struct Io<'p> {
+            /// This end only receives from queue `telemetry`.
+            pub telemetry: Telemetry<'p>,
+        }
+        /// An end of channel `telemetry`.
+        pub struct Telemetry<'p>(::taut::QueueReader<'p, super::super::payload::Signal>);
+        impl<'p> ::core::ops::Deref for Telemetry<'p> {
+            type Target = ::taut::QueueReader<'p, super::super::payload::Signal>;
+            fn deref(&self) -> &Self::Target { &self.0 }
+        }
+        impl ::core::ops::DerefMut for Telemetry<'_> {
+            fn deref_mut(&mut self) -> &mut Self::Target { &mut self.0 }
+        }
+        #[doc(hidden)]
+        #[diagnostic::on_unimplemented(
+            message = "task `logger` only receives from queue `telemetry`",
+            label = "the manifest does not allow this",
+            note = "taut.toml:101: [channels.telemetry]",
+            note = "taut.toml:103: from = \"torque\"",
+            note = "taut.toml:104: to = [\"logger\", \"panel\"]",
+        )]
+        pub trait OnlyTelemetry { fn never<V>() -> V; }
+        #[doc(hidden)]
+        impl Telemetry<'_> {
+            pub fn send<T: OnlyTelemetry>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::SendError<super::super::payload::Signal>> { T::never() }
+            pub fn publish<T: OnlyTelemetry>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
+            pub fn latest<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn next<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+        }
+        impl<'p> Io<'p> {
+            pub(in super::super) fn new(create: &mut ::taut::Create<'_, 'p>) -> ::core::result::Result<Self, ::taut::Error> {
+                Ok(Self { telemetry: Telemetry(create.queue_reader("telemetry")?), })
+            }
+        }
+    }
+}
+
+/// The clients, which are processes of their own: their ends.
+#[rustfmt::skip]
+#[allow(
+    clippy::all, clippy::pedantic, clippy::nursery, nonstandard_style, unused, unreachable_pub,
+    missing_debug_implementations, single_use_lifetimes, unused_lifetimes, unused_qualifications,
+)]
+pub mod client {
+    /// The ends of client `panel`.
+    pub mod panel {
+        /// What client `panel` reads and writes.
+        #[derive(Debug)]
+        pub struct Io {
+            /// This end only receives from queue `telemetry`.
+            pub telemetry: Telemetry,
+        }
+        /// An end of channel `telemetry`.
+        #[derive(Debug)]
+        pub struct Telemetry(::taut::ClientReceiver<super::super::payload::Signal>);
+        impl ::core::ops::Deref for Telemetry {
+            type Target = ::taut::ClientReceiver<super::super::payload::Signal>;
+            fn deref(&self) -> &Self::Target { &self.0 }
+        }
+        impl ::core::ops::DerefMut for Telemetry {
+            fn deref_mut(&mut self) -> &mut Self::Target { &mut self.0 }
+        }
+        #[doc(hidden)]
+        #[diagnostic::on_unimplemented(
+            message = "client `panel` only receives from queue `telemetry`",
+            label = "the manifest does not allow this",
+            note = "taut.toml:101: [channels.telemetry]",
+            note = "taut.toml:103: from = \"torque\"",
+            note = "taut.toml:104: to = [\"logger\", \"panel\"]",
+        )]
+        pub trait OnlyTelemetry { fn never<V>() -> V; }
+        #[doc(hidden)]
+        impl Telemetry {
+            pub fn publish(&mut self, _: super::super::payload::Signal) -> ::core::result::Result<(), super::super::payload::Signal>
+            where for<'a> &'a (): OnlyTelemetry { <&() as OnlyTelemetry>::never() }
+            pub fn latest(&mut self) -> ::core::result::Result<::core::option::Option<(u64, super::super::payload::Signal)>, ::taut::Overtaken>
+            where for<'a> &'a (): OnlyTelemetry { <&() as OnlyTelemetry>::never() }
+        }
+        /// Attaches to the running application `app` as client `panel`; see `taut::Client::attach`.
+        ///
+        /// # Errors
+        /// The application does not run, another process has the client's name, or a permission is missing.
+        pub fn attach(app: &str) -> ::core::result::Result<(::taut::Client, Io), ::taut::AttachError> {
+            let client = ::taut::Client::attach(app, "panel")?;
+            let io = Io { telemetry: Telemetry(client.receiver("telemetry")?), };
+            Ok((client, io))
+        }
+    }
 }
 
 /// What gives the application its code.
@@ -1378,6 +1496,7 @@ pub mod setup {
         Filter: super::task::Filter,
         Control: super::task::Control,
         Monitor: super::task::Monitor,
+        Logger: ::core::ops::FnOnce(&mut super::task::logger::Io<'_>, &mut ::taut::Context<'_>) + ::core::marker::Send,
     > {
         /// Task `current`.
         pub current: Current,
@@ -1397,6 +1516,8 @@ pub mod setup {
         pub control: Control,
         /// Task `monitor`.
         pub monitor: Monitor,
+        /// Task `logger`.
+        pub logger: Logger,
     }
     /// The persistent scopes of tasks.
     #[derive(Clone, Copy, Debug)]
@@ -1449,12 +1570,13 @@ pub mod setup {
             Filter: super::task::Filter + 'p,
             Control: super::task::Control + 'p,
             Monitor: super::task::Monitor + 'p,
+            Logger: ::core::ops::FnOnce(&mut super::task::logger::Io<'_>, &mut ::taut::Context<'_>) + ::core::marker::Send + 'p,
         >(
             self,
-            tasks: Tasks<Current, Position, Speed, Planner, Torque, Limits, Filter, Control, Monitor>,
+            tasks: Tasks<Current, Position, Speed, Planner, Torque, Limits, Filter, Control, Monitor, Logger>,
             safe_state: impl ::core::ops::FnMut() + ::core::marker::Send + 'p,
         ) -> ::core::result::Result<Ready, ::taut::Error> {
-            let Tasks { current: code_0, position: code_1, speed: code_2, planner: code_3, torque: code_4, limits: code_5, filter: code_6, control: code_7, monitor: code_8 } = tasks;
+            let Tasks { current: code_0, position: code_1, speed: code_2, planner: code_3, torque: code_4, limits: code_5, filter: code_6, control: code_7, monitor: code_8, logger: code_9 } = tasks;
             self.app.error_names("current", <Current::Error as ::taut::JobError>::NAMES)?;
             self.app.error_names("position", <Position::Error as ::taut::JobError>::NAMES)?;
             self.app.error_names("speed", <Speed::Error as ::taut::JobError>::NAMES)?;
@@ -1474,6 +1596,10 @@ pub mod setup {
             self.app.task("filter", |create| super::task::filter::Running::new(code_6, create))?;
             self.app.task("control", |create| super::task::control::Running::new(code_7, create))?;
             self.app.task("monitor", |create| super::task::monitor::Running::new(code_8, create))?;
+            self.app.best_effort("logger", |create| {
+                let mut io = super::task::logger::Io::new(create)?;
+                Ok(move |context: &mut ::taut::Context<'_>| code_9(&mut io, context))
+            })?;
             Ok(Ready(()))
         }
     }

@@ -7,13 +7,15 @@
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use taut_drive::BLOCKS;
 use taut_event::file::Run;
+use taut_event::{Kind, Record};
 use taut_manifest::{SourceText, load, render};
-use taut_plan::{Arrival, ClassPlan, Flow, Input, Plan, digest};
+use taut_plan::{Arrival, ChannelPlan, ClassPlan, Flow, Input, Plan, digest};
 use taut_planner::Planned;
 
 /// Only one application runs at a time: all want the same CPUs.
@@ -54,24 +56,38 @@ struct Outcome {
     said: String,
     /// How many guarantees were missing.
     lost: usize,
+    /// How many values of the channel `telemetry` were sent.
+    telemetry: u64,
 }
 
-fn run(manifest: &str, mut program: Command) -> Outcome {
+fn run(manifest: &str, program: Command) -> Outcome {
+    run_beside(manifest, program, "800ms", |_| {})
+}
+
+/// As [`run`], while `others` run; they are given the folder by which clients find the application.
+fn run_beside(manifest: &str, mut program: Command, length: &str, others: impl FnOnce(&Path)) -> Outcome {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
     let lock = folder.path().join("taut.lock");
     std::fs::write(&lock, plan(manifest).to_lock().unwrap()).unwrap();
     let out = folder.path().join("out");
-    program.env("TAUT_LOCK", lock).env("TAUT_OUT", &out).env("TAUT_FOR", "800ms");
+    program.env("TAUT_LOCK", lock).env("TAUT_OUT", &out).env("TAUT_FOR", length);
     program.env("TAUT_APPLICATIONS_DIR", folder.path().join("applications"));
-    let output = program.env("TAUT_RUNTIME_DIR", folder.path()).output().unwrap();
+    program.env("TAUT_RUNTIME_DIR", folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = program.spawn().unwrap();
+    others(folder.path());
+    let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     let reported = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code().is_some(), "ended by a signal: {reported}");
     let run = Run::from_bytes(&std::fs::read(out.join("run.taut")).unwrap()).unwrap();
     let lost = run.machine.lines().filter(|line| line.starts_with("lost-")).count();
-    Outcome { code: output.status.code(), said, lost }
+    let plan = Plan::from_lock(&run.plan).unwrap();
+    let channel = plan.channels.iter().position(|channel| channel.name == "telemetry").unwrap();
+    let sent = |record: &&Record| record.kind == Kind::Send && usize::from(record.subject) == channel;
+    let telemetry = run.records.iter().filter(sent).count() as u64;
+    Outcome { code: output.status.code(), said, lost, telemetry }
 }
 
 fn drive() -> Command {
@@ -87,7 +103,8 @@ fn number(said: &str, words: &str) -> u64 {
 #[test]
 fn the_manifest_has_the_model() {
     let plan = plan(&manifest());
-    assert_eq!(plan.tasks.len(), BLOCKS.len());
+    let real_time = plan.tasks.iter().filter(|task| matches!(task.class, ClassPlan::RealTime { .. }));
+    assert_eq!(real_time.count(), BLOCKS.len());
     for block in BLOCKS {
         let ClassPlan::RealTime { arrival, .. } = &plan.tasks[plan.task(block.name).unwrap()].class else {
             panic!()
@@ -103,13 +120,18 @@ fn the_manifest_has_the_model() {
         reads.sort_unstable();
         model.sort_unstable();
         assert_eq!(reads, model, "{}", block.name);
-        let gives = plan.channels.iter().find(|channel| channel.writer.name == block.name);
+        let gives = plan
+            .channels
+            .iter()
+            .find(|channel| channel.writer.name == block.name && channel.flow == Flow::Synchronous);
         assert_eq!(gives.map(|channel| channel.name.as_str()), block.gives, "{}", block.name);
     }
-    assert!(plan.channels.iter().all(|channel| channel.flow == Flow::Synchronous));
+    let (signals, others): (Vec<&ChannelPlan>, Vec<&ChannelPlan>) =
+        plan.channels.iter().partition(|channel| channel.flow == Flow::Synchronous);
+    assert_eq!(others.iter().map(|channel| channel.name.as_str()).collect::<Vec<_>>(), ["telemetry"]);
     // The plan uses both mechanisms.
     let words: std::collections::BTreeSet<&str> =
-        plan.channels.iter().map(|channel| channel.mechanism.word()).collect();
+        signals.iter().map(|channel| channel.mechanism.word()).collect();
     assert_eq!(words.into_iter().collect::<Vec<_>>(), ["dbp", "tccp"]);
 }
 
@@ -129,6 +151,53 @@ fn all_values_equal_the_model() {
         }
         assert!(values > 200, "{values}");
     }
+}
+
+/// A panel that is killed, again and again, knows each set point of its time or knows that it lost it; so does the logger.
+/// The drive notices nothing.
+#[test]
+fn panels_die_and_no_set_point_is_lost_uncounted() {
+    for manifest in [manifest(), dispatched(&manifest())] {
+        let mut seen = 0;
+        let outcome = run_beside(&manifest, drive(), "3s", |folder| {
+            // The first attempts may find no drive yet, and the last ones no more.
+            for round in 0_u64..40 {
+                let mut panel = Command::new(env!("CARGO_BIN_EXE_drive-panel"));
+                panel.env("TAUT_RUNTIME_DIR", folder).stdout(Stdio::piped()).stderr(Stdio::null());
+                let mut panel = panel.spawn().unwrap();
+                std::thread::sleep(Duration::from_millis(20 + round * 37 % 60));
+                panel.kill().unwrap();
+                let output = panel.wait_with_output().unwrap();
+                let said = String::from_utf8(output.stdout).unwrap();
+                // The last line may have been cut off.
+                let whole = said.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+                let points =
+                    whole.map(|line| (number_in(line, ""), number_in(line, "job "), number_in(line, ", ")));
+                let points: Vec<_> = points.collect();
+                let before = |at: usize| points[at].0 - points[at].2 - at as u64;
+                for (at, (number, job, lost)) in points.iter().enumerate() {
+                    assert_eq!(before(at), before(0), "value {number} of job {job}, {lost} lost");
+                }
+                assert!(points.is_sorted_by_key(|&(_, job, _)| job), "{points:?}");
+                seen += points.len();
+            }
+        });
+        assert_eq!(outcome.code, Some(0), "{}", outcome.said);
+        assert!(seen > 20, "{seen} set points seen by panels");
+        let logged = number(&outcome.said, "set points logged");
+        let lost = number_in(outcome.said.lines().find(|line| line.contains("logged")).unwrap(), "logged, ");
+        let counted = logged + lost;
+        // The logger may stop a little before the drive does.
+        let sent = outcome.telemetry;
+        assert!(counted <= sent && sent - counted <= 5, "{logged} logged, {lost} lost, {sent} sent");
+    }
+}
+
+/// The number behind `words` in a line.
+fn number_in(line: &str, words: &str) -> u64 {
+    let behind = &line[line.find(words).unwrap() + words.len()..];
+    let digits = behind.find(|digit: char| !digit.is_ascii_digit()).unwrap_or(behind.len());
+    behind[..digits].parse().unwrap_or_else(|_| panic!("{words}: {line}"))
 }
 
 #[test]

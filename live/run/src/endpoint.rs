@@ -16,6 +16,11 @@ use crate::queue::{QueueSlot, QueueView, Wakes};
 use crate::state::{StateSlot, StateView};
 use crate::{Caller, Context};
 
+/// How long a best-effort sender waits before it tries again to send into a full queue.
+const FULL_PAUSE: Duration = Duration::from_ms(1);
+/// How long one of a reader's sleeps lasts at most, if nothing ends it.
+const LONG: Duration = Duration::from_ms(1_000);
+
 const TOO_MANY: &str = "the job has sent as many values as the manifest allows";
 
 /// Why a value was not sent; returns the value.
@@ -166,6 +171,20 @@ impl<P: Payload> QueueWriter<'_, P> {
         }
         Err(SendError::Full(()))
     }
+
+    /// As [`QueueWriter::send`], but a best-effort task that finds the queue full tries again every millisecond, until the
+    /// value is sent or the task is to stop ([`Context::stopping`]).
+    ///
+    /// # Errors
+    /// The task is to stop, and the queue is full: returns the value.
+    pub fn send_until_stop(&mut self, context: &mut Context<'_>, value: P) -> Result<(), P> {
+        while self.send_from(context, &value).is_err() {
+            if !context.sleep(FULL_PAUSE) {
+                return Err(value);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The receiving end of a queue. One for each of its readers.
@@ -227,6 +246,22 @@ impl<P: Payload> QueueReader<'_, P> {
                 return None;
             }
             context.wait(self.listener.as_ref().zip(epoch), changes.as_ref(), end_ns);
+        }
+    }
+
+    /// As [`QueueReader::receive`], but if no value waits, sleeps until one comes or the task is to stop
+    /// ([`Context::stopping`]). `None` if it is to stop and no value waits: so this receives what was sent before.
+    ///
+    /// It looks or is woken as by [`QueueReader::receive_within`].
+    pub fn receive_until_stop(&mut self, context: &mut Context<'_>) -> Option<P> {
+        loop {
+            let is_stopping = context.stopping();
+            if let Some(value) = self.receive_within(context, LONG) {
+                return Some(value);
+            }
+            if is_stopping {
+                return None;
+            }
         }
     }
 

@@ -95,7 +95,7 @@ fn drain(
     received: &Mutex<Received>,
 ) {
     let mut received = received.lock().unwrap();
-    while let Some(value) = reader.receive_within(context, FAR) {
+    while let Some(value) = reader.receive_until_stop(context) {
         received.take(number(value), reader.lost());
         between(context);
     }

@@ -36,10 +36,18 @@ fn says_what_it_says() {
     assert_eq!(platform.on_missing_privilege, OnMissingPrivilege::Degrade);
 
     let layouts = model.payloads().iter().map(|p| p.layout()).collect::<Vec<_>>();
-    assert_eq!(layouts, ["i16*128", "frame:u64,levels:u8*176", "volume:f32,sensitivity:f32"]);
+    assert_eq!(
+        layouts,
+        [
+            "i16*128",
+            "frame:u64,levels:u8*176",
+            "volume:f32,sensitivity:f32",
+            "frame:u64,loudest:u32,pulses:u32"
+        ]
+    );
 
     let names = model.tasks().iter().map(|task| task.name.as_str()).collect::<Vec<_>>();
-    assert_eq!(names, ["recording", "processing", "output", "source"]);
+    assert_eq!(names, ["recording", "processing", "output", "source", "logger"]);
     let (id, task, processing) = model.real_time().nth(1).unwrap();
     assert_eq!((task.service.unwrap().index(), processing.priority), (0, Some(70)));
     assert_eq!(processing.wcet.bound(), Some(Duration::from_us(150)));

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use taut::{AttachError, Client, Liveness, Remedy};
 
-use super::{Connection, Link, Observation, Refused};
+use super::{Connection, Heard, Link, Observation, Refused};
 use crate::manifest::client::ui::{self, Io};
 use crate::{Settings, Stimulation};
 
@@ -29,6 +29,7 @@ pub struct Attached {
     next_attempt: Instant,
     latest: Option<Stimulation>,
     torn: u64,
+    heard: Heard,
 }
 
 /// The connection while attached.
@@ -63,6 +64,7 @@ impl Attached {
             next_attempt: Instant::now(),
             latest: None,
             torn: 0,
+            heard: Heard::default(),
         }
     }
 
@@ -77,7 +79,7 @@ impl Attached {
             Ok(line) => {
                 self.line = Some(line);
                 self.connection = Connection::Attached;
-                self.latest = None;
+                (self.latest, self.heard) = (None, Heard::default());
             }
             Err(error) => match error.remedy() {
                 Remedy::Release => self.connection = Connection::Taken,
@@ -91,6 +93,17 @@ impl Attached {
         }
         Ok(())
     }
+}
+
+/// Receives the telemetry that waits; `before` is what was heard so far.
+fn hear(telemetry: &mut ui::Telemetry, before: Heard) -> Heard {
+    let mut heard = before;
+    let mut loudest = None;
+    while let Some((number, telemetry)) = telemetry.receive() {
+        (heard.frames, heard.newest) = (heard.frames + 1, number);
+        loudest = loudest.max(Some(telemetry.loudest));
+    }
+    Heard { lost: telemetry.lost(), loudest: loudest.unwrap_or(before.loudest), ..heard }
 }
 
 impl Link for Attached {
@@ -113,8 +126,10 @@ impl Link for Attached {
                 // The previous frame stays.
                 Err(_) => self.torn += 1,
             }
+            self.heard = hear(&mut line.io.telemetry, self.heard);
         }
-        Ok(Observation { connection: self.connection, latest: self.latest, torn: self.torn })
+        let Self { connection, latest, torn, heard, .. } = *self;
+        Ok(Observation { connection, latest, torn, heard })
     }
 
     fn send(&mut self, settings: Settings) {

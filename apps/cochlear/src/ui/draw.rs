@@ -12,7 +12,7 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 
-use super::{Connection, Screen};
+use super::{Connection, Heard, Screen};
 use crate::chain::band_centre_hz;
 use crate::{ELECTRODES, Settings};
 
@@ -65,7 +65,22 @@ fn connection(screen: &Screen) -> Line<'static> {
     Line::from(vec![
         Span::from(" cochlear  ").bold(),
         Span::styled(format!("{mark} {text}"), Style::from(colour).bold()),
+        Span::from(if screen.connection == Connection::Attached {
+            input(screen.heard)
+        } else {
+            String::new()
+        }),
     ])
+}
+
+/// How loud the sound is, and how many frames this process missed because it was too slow.
+fn input(heard: Heard) -> String {
+    let full_scale = 32_768.0;
+    let level = match heard.loudest {
+        0 => "silence".to_owned(),
+        loudest => format!("{:.0} dB", 20.0 * (f64::from(loudest) / full_scale).log10()),
+    };
+    format!("   input {level:<8}lost {}", heard.lost)
 }
 
 fn counters(screen: &Screen) -> Line<'static> {
@@ -175,7 +190,7 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    use super::super::{Key, Observation};
+    use super::super::{Heard, Key, Observation};
     use super::*;
     use crate::{Map, Stimulation};
 
@@ -195,7 +210,8 @@ mod tests {
                     latest.levels[electrode] = 100 + (electrode * 80 / 21) as u8;
                 }
             }
-            let seen = Observation { connection: Connection::Attached, latest: Some(latest), torn: 0 };
+            let heard = Heard { frames: frame, lost: 3, newest: frame + 3, loudest: 8_231 };
+            let seen = Observation { connection: Connection::Attached, latest: Some(latest), torn: 0, heard };
             screen.observe(&seen, Duration::from_millis(frame));
         }
         screen
@@ -218,7 +234,8 @@ mod tests {
     #[test]
     fn application_died() {
         let mut screen = speaking();
-        let gone = Observation { connection: Connection::Died, latest: None, torn: 3 };
+        let gone =
+            Observation { connection: Connection::Died, latest: None, torn: 3, heard: Heard::default() };
         screen.observe(&gone, Duration::from_millis(1300));
         insta::assert_snapshot!(picture(&screen, 60, 20, 9000));
     }
@@ -231,7 +248,10 @@ mod tests {
             (Connection::Ended, "○ application ended, waiting for the next"),
             (Connection::Taken, "○ another screen is attached, waiting"),
         ] {
-            screen.observe(&Observation { connection, latest: None, torn: 0 }, Duration::ZERO);
+            screen.observe(
+                &Observation { connection, latest: None, torn: 0, heard: Heard::default() },
+                Duration::ZERO,
+            );
             assert!(picture(&screen, 60, 20, 0).contains(words));
         }
     }

@@ -36,8 +36,8 @@ impl Clock for RealClock {
 
 /// Watches `link` for `length` (`None`: until the output closes) and writes lines such as
 /// `{"connection":"attached","frame":12,"levels":[0,…22 of them, electrode 1 first],"sensitivity":null,"skipped":0,
-/// "t_ms":104,"torn":0,"v":1,"volume":0.5}`; settings are null until the screen has some. Returns whether the link
-/// ever was attached.
+/// "t_ms":104,"telemetry":{"frames":12,"lost":0,"newest":13},"torn":0,"v":1,"volume":0.5}`; settings are null until the
+/// screen has some; `telemetry` is as in [`Heard`](super::Heard). Returns whether the link ever was attached.
 ///
 /// # Errors
 /// An error of the output, except a closed pipe, which ends the watch in order. A refusal of the link, if looking
@@ -72,6 +72,11 @@ pub fn headless(
             "frame": screen.frame,
             "levels": screen.levels,
             "skipped": screen.skipped,
+            "telemetry": {
+                "frames": screen.heard.frames,
+                "lost": screen.heard.lost,
+                "newest": screen.heard.newest,
+            },
             "torn": screen.torn,
             "volume": screen.chosen.map(|s| s.volume),
             "sensitivity": screen.chosen.map(|s| s.sensitivity),
@@ -85,7 +90,7 @@ pub fn headless(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Observation, Script};
+    use super::super::{Heard, Observation, Script};
     use super::*;
     use crate::{Map, Settings, Stimulation};
 
@@ -101,7 +106,8 @@ mod tests {
     fn seen(connection: Connection, frame: u64) -> Observation {
         let mut latest = Stimulation::silent(frame);
         latest.levels[0] = 120;
-        Observation { connection, latest: Some(latest), torn: 0 }
+        let heard = Heard { frames: frame, lost: 2, newest: frame + 3, loudest: 1 };
+        Observation { connection, latest: Some(latest), torn: 0, heard }
     }
 
     #[test]
@@ -141,11 +147,13 @@ mod tests {
         assert_eq!(lines[1]["levels"].as_array().unwrap().len(), 22);
         assert_eq!((&lines[1]["levels"][0], &lines[3]["levels"][0]), (&json!(120), &json!(0)));
         assert_eq!((&lines[2]["skipped"], &lines[2]["volume"]), (&json!(1), &json!(0.5)));
+        assert_eq!(lines[2]["telemetry"], json!({ "frames": 9, "lost": 2, "newest": 12 }));
     }
 
     #[test]
     fn an_application_that_never_comes_is_reported() {
-        let nothing = Observation { connection: Connection::Waiting, latest: None, torn: 0 };
+        let nothing =
+            Observation { connection: Connection::Waiting, latest: None, torn: 0, heard: Heard::default() };
         let mut link = Script::new(vec![nothing]);
         let screen = Screen::new(Map::default(), None);
         let mut out = Vec::new();

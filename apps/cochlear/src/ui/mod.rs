@@ -94,6 +94,21 @@ pub struct Observation {
     pub latest: Option<Stimulation>,
     /// Reads that found no consistent value since the link was made.
     pub torn: u64,
+    /// What is known of all frames since the link was attached, those that no look saw included.
+    pub heard: Heard,
+}
+
+/// What a link knows of all frames since it was attached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// Frames whose telemetry was received.
+    pub frames: u64,
+    /// Frames whose telemetry was dropped before this process took it.
+    pub lost: u64,
+    /// The number of the newest of them in the queue, counted from 1 when the application began; 0 before the first.
+    pub newest: u64,
+    /// The largest magnitude of a sample (0..=32768) in the frames that the last look received.
+    pub loudest: u32,
 }
 
 /// State of the connection to the application.

@@ -7,9 +7,9 @@
 
 use std::time::Instant;
 
-use super::{Connection, Link, Observation, Refused};
+use super::{Connection, Heard, Link, Observation, Refused};
 use crate::speech::Speech;
-use crate::{FRAME_SAMPLES, Params, Processor, SAMPLE_RATE, Settings, Stimulation};
+use crate::{FRAME_SAMPLES, Params, Processor, SAMPLE_RATE, Settings, Stimulation, Telemetry};
 
 /// The most frames that one look catches up (one second): a process that was stopped must not compute for minutes.
 const CATCH_UP: u64 = 125;
@@ -22,6 +22,7 @@ pub struct Replay {
     settings: Settings,
     next: u64,
     latest: Option<Stimulation>,
+    heard: Heard,
 }
 
 impl Replay {
@@ -34,19 +35,32 @@ impl Replay {
             settings: Settings::default(),
             next: 0,
             latest: None,
+            heard: Heard::default(),
         }
     }
 
     /// Processes all frames up to `samples` samples since the start.
     fn advance(&mut self, samples: u64) {
         let due = samples / FRAME_SAMPLES as u64;
-        self.next = self.next.max(due.saturating_sub(CATCH_UP));
+        let skipped = due.saturating_sub(CATCH_UP).saturating_sub(self.next);
+        self.next += skipped;
+        self.heard.lost += skipped;
+        if self.next < due {
+            self.heard.loudest = 0;
+        }
         while self.next < due {
             let Some(frame) = self.speech.next() else { return };
             let mut stimulation = Stimulation::silent(self.next);
             self.processor.process(&frame, self.settings, &mut stimulation.levels);
             self.latest = Some(stimulation);
             self.next += 1;
+            let loudest = Telemetry::of(&frame, &stimulation).loudest;
+            self.heard = Heard {
+                frames: self.heard.frames + 1,
+                newest: self.next,
+                loudest: self.heard.loudest.max(loudest),
+                ..self.heard
+            };
         }
     }
 }
@@ -54,7 +68,8 @@ impl Replay {
 impl Link for Replay {
     fn look(&mut self) -> Result<Observation, Refused> {
         self.advance((self.start.elapsed().as_secs_f64() * f64::from(SAMPLE_RATE)) as u64);
-        Ok(Observation { connection: Connection::Attached, latest: self.latest, torn: 0 })
+        let Self { latest, heard, .. } = *self;
+        Ok(Observation { connection: Connection::Attached, latest, torn: 0, heard })
     }
 
     fn send(&mut self, settings: Settings) {
@@ -81,5 +96,7 @@ mod tests {
         // After a long stop, one second is caught up, not the rest.
         replay.advance(128 * 1_000_000);
         assert_eq!(replay.latest.map(|s| s.frame), Some(999_999));
+        let Heard { frames, lost, newest, .. } = replay.heard;
+        assert_eq!((frames, frames + lost, newest), (41 + 125, 1_000_000, 1_000_000));
     }
 }

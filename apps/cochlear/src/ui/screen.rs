@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::{Connection, Observation};
+use super::{Connection, Heard, Observation};
 use crate::{ELECTRODES, Map, Settings};
 
 /// How long a peak mark stands before it falls.
@@ -55,6 +55,7 @@ pub struct Screen {
     pub(super) seen: u64,
     pub(super) skipped: u64,
     pub(super) torn: u64,
+    pub(super) heard: Heard,
     pub(super) levels: [u8; ELECTRODES],
     pub(super) peaks: [Peak; ELECTRODES],
     /// Set once the wearer has chosen settings: a screen that only looks leaves the application's settings alone.
@@ -87,6 +88,7 @@ impl Screen {
             seen: 0,
             skipped: 0,
             torn: 0,
+            heard: Heard::default(),
             levels: [0; ELECTRODES],
             peaks: [Peak::default(); ELECTRODES],
             chosen: chosen.map(Settings::sanitised),
@@ -99,7 +101,7 @@ impl Screen {
         let attached = observation.connection == Connection::Attached;
         let newly = attached && self.connection != Connection::Attached;
         self.connection = observation.connection;
-        self.torn = observation.torn;
+        (self.torn, self.heard) = (observation.torn, observation.heard);
         if newly {
             // Another application counts its frames anew.
             (self.frame, self.seen, self.skipped) = (None, 0, 0);
@@ -159,10 +161,20 @@ mod tests {
     pub(super) fn attached(frame: u64, level: u8) -> Observation {
         let mut latest = Stimulation::silent(frame);
         latest.levels[22 * 4 + 9] = level;
-        Observation { connection: Connection::Attached, latest: Some(latest), torn: 0 }
+        Observation {
+            connection: Connection::Attached,
+            latest: Some(latest),
+            torn: 0,
+            heard: Heard::default(),
+        }
     }
 
-    const GONE: Observation = Observation { connection: Connection::Died, latest: None, torn: 0 };
+    const GONE: Observation = Observation {
+        connection: Connection::Died,
+        latest: None,
+        torn: 0,
+        heard: Heard { frames: 0, lost: 0, newest: 0, loudest: 0 },
+    };
 
     fn at(ms: u64) -> Duration {
         Duration::from_millis(ms)

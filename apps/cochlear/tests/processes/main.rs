@@ -41,6 +41,14 @@ fn says(connection: &str) -> impl Fn(&str) -> bool {
     move |text| line(text).is_some_and(|line| line["connection"] == connection)
 }
 
+/// How many frames were sent before this screen attached, as its line tells: those of its telemetry that it neither
+/// received nor lost. `None` before its first telemetry.
+fn before_attached(line: &Value) -> Option<u64> {
+    let of = |name: &str| line["telemetry"][name].as_u64().unwrap();
+    (of("frames") > 0)
+        .then(|| of("newest").checked_sub(of("frames") + of("lost")).expect("more than was sent"))
+}
+
 fn peaks(line: &Value) -> Vec<u8> {
     let levels = line["levels"].as_array().unwrap();
     levels.iter().map(|level| u8::try_from(level.as_u64().unwrap()).unwrap()).collect()
@@ -202,10 +210,27 @@ fn kept(place: &Place, out: &str) -> Option<Report> {
     }
     let underway = processing.completions - output.completions;
     assert!(underway <= if real_time { 1 } else { 8 }, "{underway} frames did not reach the electrodes");
-    for channel in report.channels() {
+    let telemetry = |name: &str| name == "telemetry";
+    for channel in report.channels().iter().filter(|channel| !telemetry(&channel.name)) {
         assert_eq!(channel.dropped, 0, "{}", channel.name);
     }
+    let sent = report.channels().iter().find(|channel| telemetry(&channel.name)).unwrap().sent;
+    logged(&std::fs::read_to_string(place.path(out).join("telemetry.csv")).unwrap(), sent);
     (real_time && !report.verdict().holds()).then_some(report)
+}
+
+/// Checks the logger's table: each of the `sent` frames has a line, in order, or is counted as lost.
+fn logged(table: &str, sent: u64) {
+    let lines: Vec<&str> = table.lines().collect();
+    let [head, rows @ .., foot] = lines.as_slice() else { panic!("{table}") };
+    assert_eq!(*head, "frame,loudest,pulses");
+    let lost: u64 = foot.strip_prefix("# ").unwrap().strip_suffix(" lost").unwrap().parse().unwrap();
+    let frames: Vec<u64> = rows.iter().map(|row| row.split(',').next().unwrap().parse().unwrap()).collect();
+    assert!(frames.is_sorted_by(|one, next| one < next), "{frames:?}");
+    let newest = frames.last().map_or(0, |frame| frame + 1);
+    assert_eq!(frames.len() as u64 + lost, newest, "neither logged nor counted");
+    // The logger may stop a little before the others do.
+    assert!(newest <= sent && sent - newest <= 125, "{newest} of {sent} frames");
 }
 
 #[test]
@@ -244,13 +269,16 @@ fn deaths() -> Option<Report> {
             screen.until(says("attached"));
             std::thread::sleep(chance.below(Duration::from_millis(20)));
             assert_eq!(screen.kill().signal(), Some(libc::SIGKILL), "{}", screen.seen.join("\n"));
-            let mut last = None;
+            let (mut last, mut before) = (None, None);
             for line in screen.seen.iter().filter_map(|text| line(text)) {
                 let frame = line["frame"].as_u64();
                 if line["connection"] == "attached" && frame.is_some() {
                     assert!(frame > last, "{line}");
                     assert!(tone.volume_of_peaks(&peaks(&line)).is_some(), "no frame of the tone: {line}");
                     (last, frames) = (frame, frames + 1);
+                    // Whatever came between: each frame was received, or counted as lost.
+                    assert_eq!(before.or(before_attached(&line)), before_attached(&line), "{line}");
+                    before = before_attached(&line);
                 }
             }
         } else {
@@ -332,6 +360,33 @@ fn hear_beside(place: &Place) -> Process {
     place.application("third", &["--wav", place.path("tone.wav").to_str().unwrap()])
 }
 
+/// A screen that is stopped for longer than the queue of telemetry lasts knows afterwards how many frames it missed; the
+/// application notices nothing.
+#[test]
+fn a_screen_that_stands_still_counts_what_it_lost() {
+    in_time(stands_still);
+}
+
+fn stands_still() -> Option<Report> {
+    let (place, mut application) = hearing("out");
+    let mut screen = place.screen(&[]);
+    let heard = screen.until(|text| line(text).is_some_and(|line| before_attached(&line).is_some()));
+    let before = before_attached(&line(&heard).unwrap());
+    screen.signal(libc::SIGSTOP);
+    std::thread::sleep(Duration::from_secs(1));
+    screen.signal(libc::SIGCONT);
+    let lost = |line: &Value| line["telemetry"]["lost"].as_u64().unwrap();
+    let late = screen.until(|text| line(text).is_some_and(|line| lost(&line) > 0));
+    let late = line(&late).unwrap();
+    println!("{late}");
+    // The queue holds 64 frames of the 125 of a second.
+    assert!(lost(&late) >= 50, "{late}");
+    assert_eq!(before_attached(&late), before, "{late}");
+    screen.kill();
+    application.stop();
+    kept(&place, "out")
+}
+
 #[test]
 fn a_second_screen_waits_for_the_first_to_leave() {
     let (place, mut application) = hearing("out");
@@ -367,7 +422,10 @@ fn signals_end_the_application_in_order() {
         let (run, _) = place.recorded(out);
         let end = run.records.iter().find(|record| record.kind == Kind::End).unwrap();
         assert_eq!(Ending::from_record(end), u32::try_from(signal).ok().map(Ending::Signal));
-        assert_eq!(names(&place.path(out)), ["electrodogram.svg", "run.taut", "vocoded.wav"]);
+        assert_eq!(
+            names(&place.path(out)),
+            ["electrodogram.svg", "run.taut", "telemetry.csv", "vocoded.wav"]
+        );
         let picture = std::fs::read_to_string(place.path(out).join("electrodogram.svg")).unwrap();
         assert!(picture.trim_end().ends_with("</svg>"));
         assert!(taut_cochlear::speech::Speech::open(place.path(out).join("vocoded.wav")).is_ok());

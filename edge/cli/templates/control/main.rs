@@ -8,7 +8,7 @@ mod manifest;
 
 use manifest::payload::Sample;
 use manifest::{Ready, Setup, Tasks, task};
-use taut::{Context, Duration, Error, Job, SendError};
+use taut::{Context, Error, Job, SendError};
 
 /// The power that brings the temperature to 60 °C.
 fn power(temperature: f64) -> f64 {
@@ -45,10 +45,8 @@ impl task::Control for Control {
 }
 
 fn logger(io: &mut task::logger::Io<'_>, context: &mut Context<'_>) {
-    while !context.stopping() {
-        if let Some(sample) = io.log.receive_within(context, Duration::from_ms(1_000))
-            && sample.job % 100 == 0
-        {
+    while let Some(sample) = io.log.receive_until_stop(context) {
+        if sample.job % 100 == 0 {
             let (heat, lost) = (100.0 * sample.power, io.log.lost());
             taut::outln!(
                 "{:.1} °C, power {heat:.0} %, {lost} lost",

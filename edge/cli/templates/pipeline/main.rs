@@ -8,7 +8,7 @@ mod manifest;
 
 use manifest::payload::Value;
 use manifest::{Ready, Setup, Tasks, task};
-use taut::{Context, Duration, Error, Job, SendError};
+use taut::{Context, Error, Job, SendError};
 
 /// 0 and 1 in turn. It stands in for a sensor: put yours in its place.
 fn sensor(number: u64) -> f64 {
@@ -57,13 +57,11 @@ impl task::Filter for Filter {
 
 fn logger(io: &mut task::logger::Io<'_>, context: &mut Context<'_>) {
     let mut received = 0;
-    while !context.stopping() {
-        if let Some(average) = io.log.receive_within(context, Duration::from_ms(1_000)) {
-            if received % 100 == 0 {
-                taut::outln!("average {average:.3}, {} lost", io.log.lost());
-            }
-            received += 1;
+    while let Some(average) = io.log.receive_until_stop(context) {
+        if received % 100 == 0 {
+            taut::outln!("average {average:.3}, {} lost", io.log.lost());
         }
+        received += 1;
     }
 }
 

@@ -7,7 +7,7 @@ mod manifest;
 
 use manifest::payload::Number;
 use manifest::{Ready, Setup, Tasks, task};
-use taut::{Context, Duration, Error, Job, SendError};
+use taut::{Context, Error, Job, SendError};
 
 /// The level, 0 to 10, after an order. The other process may send any number.
 fn level(level: i32, order: i32) -> i32 {
@@ -34,10 +34,8 @@ impl task::React for React {
 }
 
 fn logger(io: &mut task::logger::Io<'_>, context: &mut Context<'_>) {
-    while !context.stopping() {
-        if let Some(level) = io.log.receive_within(context, Duration::from_ms(1_000)) {
-            taut::outln!("level {level}, {} lost", io.log.lost());
-        }
+    while let Some(level) = io.log.receive_until_stop(context) {
+        taut::outln!("level {level}, {} lost", io.log.lost());
     }
 }
 
