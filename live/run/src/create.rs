@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::endpoint::{JobRate, QueueReader, QueueWriter, ReadingEnd, StateReader, StateWriter, WritingEnd};
 use crate::flow::Flows;
 use crate::locked::Locked;
-use crate::message::{MessageReader, ReadLane};
+use crate::message::{MessageReader, Order, ReadLane};
 use crate::names::{no_such, position as index};
 use crate::payload::{Own, Stamped};
 use crate::queue::{QueueSlot, QueueView, Wakes};
@@ -104,6 +104,8 @@ impl<'a, 'p> Create<'a, 'p> {
         let found = all.lanes(message);
         let lane = found.first().and_then(|(_, channel)| channel.lane.as_ref());
         let lane = lane.ok_or_else(|| no_such("message", message))?;
+        let layout = P::layout();
+        let order = Order::of(lane, &layout).ok_or_else(|| no_such("message", message))?;
         let mut lanes = Vec::with_capacity(found.len());
         for (_, channel) in &found {
             let (position, plan) = self.end::<P>(&channel.name, ChannelKind::Queue, false)?;
@@ -120,9 +122,13 @@ impl<'a, 'p> Create<'a, 'p> {
                 real_time,
                 trusted: !plan.writer.client,
                 seen_ns: None,
+                taken: match order {
+                    Order::Specified(_) if real_time => vec![false; plan.capacity as usize],
+                    _ => Vec::new(),
+                },
             });
         }
-        let (order, rate, owner) = (lane.order, JobRate::new(lane.takes), index(self.task));
+        let (rate, owner) = (JobRate::new(lane.takes), index(self.task));
         Ok(MessageReader { lanes, order, rate, owner, own: Own::new() })
     }
 

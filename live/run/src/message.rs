@@ -7,8 +7,10 @@
 //! client that writes nonsense into its lane spoils its lane alone. Lanes of real-time senders come first under any order,
 //! so no other sender delays their values by more than the one value that the receiver has just taken.
 
+use std::cmp::Reverse;
+
 use taut_event::Kind;
-use taut_plan::MessageOrder;
+use taut_plan::{LanePlan, MessageOrder, WholeNumber};
 use taut_share::queue::qrtr;
 use taut_sys::clock;
 
@@ -28,6 +30,29 @@ pub(crate) struct ReadLane<'p, P: Payload> {
     pub(crate) trusted: bool,
     /// When the receiver saw the oldest value first, of a sender whose stamps it does not trust.
     pub(crate) seen_ns: Option<u64>,
+    /// By place behind the oldest value: whether the receiver has taken that value. Its place is handed back once the oldest
+    /// has been taken. As long as the lane, or empty if values are taken in the order of sending.
+    pub(crate) taken: Vec<bool>,
+}
+
+/// Which value comes first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    Sender,
+    Fifo,
+    /// By this number of a value.
+    Specified(WholeNumber),
+}
+
+impl Order {
+    /// The order of a lane; `None` if the plan does not say by which number.
+    pub(crate) fn of(lane: &LanePlan, layout: &str) -> Option<Self> {
+        Some(match lane.order {
+            MessageOrder::Sender => Self::Sender,
+            MessageOrder::Fifo => Self::Fifo,
+            MessageOrder::Specified => Self::Specified(WholeNumber::in_layout(layout, lane.by.as_ref()?)?),
+        })
+    }
 }
 
 impl<P: Payload> ReadLane<'_, P> {
@@ -45,13 +70,43 @@ impl<P: Payload> ReadLane<'_, P> {
         }
         Some(*self.seen_ns.get_or_insert(now_ns))
     }
+
+    /// The place of the most urgent waiting value, with its urgency and when it was sent; of equals the one that was sent
+    /// first. `None` if none waits.
+    fn most_urgent(&mut self, by: WholeNumber) -> Option<(i128, u64, usize)> {
+        let waiting = self.queue.read_chunk(self.taken.len()).ok()?;
+        let mut most: Option<(i128, u64, usize)> = None;
+        for (place, (stamped, taken)) in waiting.iter().zip(&self.taken).enumerate() {
+            let urgency = by.read(stamped.value_bytes());
+            if let Some(urgency) = urgency.filter(|_| !taken)
+                && most.is_none_or(|(before, ..)| before < urgency)
+            {
+                most = Some((urgency, stamped.sent_ns, place));
+            }
+        }
+        most
+    }
+
+    /// Takes the value at `place`, and hands back the places of the oldest values that have been taken.
+    fn take_at(&mut self, place: usize, to: &mut Stamped<P>) -> bool {
+        let Ok(waiting) = self.queue.read_chunk(self.taken.len()) else { return false };
+        let Some(value) = waiting.iter().nth(place) else { return false };
+        taut_share::copy(value, to);
+        self.taken[place] = true;
+        let done = self.taken.iter().take_while(|taken| **taken).count();
+        waiting.commit(done);
+        self.taken.copy_within(done.., 0);
+        let rest = self.taken.len() - done;
+        self.taken[rest..].fill(false);
+        true
+    }
 }
 
 /// The receiving end of a message. One per message.
 pub struct MessageReader<'p, P: Payload> {
     /// In the order of the plan: real-time senders first, the most urgent of them first.
     pub(crate) lanes: Vec<ReadLane<'p, P>>,
-    pub(crate) order: MessageOrder,
+    pub(crate) order: Order,
     /// What the current job has taken.
     pub(crate) rate: JobRate,
     /// The receiver. The runtime may look at the lanes while it has no job, so the end reads in its jobs alone.
@@ -72,10 +127,11 @@ impl<P: Payload> MessageReader<'_, P> {
     /// The next value by the order of the message; `None` if none waits, or if this job has taken as many as the manifest's
     /// `takes-per-release` allows. So a job may call it until it gives nothing, as the bounds of the plan suppose.
     ///
-    /// Wait-free: at most two loads for each sender, the steps of `pop` of QrtR, and one or two reads of the clock.
+    /// Wait-free: at most two loads for each sender, the steps of `pop` of QrtR, and one or two reads of the clock. Under
+    /// `specified`, a read of each value of a real-time sender that waits besides.
     ///
-    /// The order holds among values that wait when the job looks; of one sender, values always come in the order of
-    /// sending. `fifo` goes by the stamps of the senders. The receiver does not believe a client's stamps: for it, a client's
+    /// The order holds among values that wait when the job looks. Of one sender, values come in the order of sending, but
+    /// under `specified`, where those of a sender that is not real-time do. `fifo` goes by the stamps of the senders. The receiver does not believe a client's stamps: for it, a client's
     /// value counts as sent when it has seen it.
     pub fn next(&mut self, job: &mut Job<'_>) -> Option<Delivered<'_, P>> {
         let (event_recorder, number) = job.event_recorder();
@@ -83,8 +139,9 @@ impl<P: Payload> MessageReader<'_, P> {
             return None;
         }
         let at = match self.order {
-            MessageOrder::Sender => self.take_first()?,
-            MessageOrder::Fifo => self.take_oldest()?,
+            Order::Sender => self.take_first()?,
+            Order::Fifo => self.take_oldest()?,
+            Order::Specified(by) => self.take_most_urgent(by)?,
         };
         self.rate.count();
         let (lane, stamped) = (&self.lanes[at], self.own.stamped());
@@ -99,6 +156,28 @@ impl<P: Payload> MessageReader<'_, P> {
     fn take_first(&mut self) -> Option<usize> {
         let stamped = self.own.stamped_mut();
         self.lanes.iter_mut().position(|lane| lane.queue.pop_into(stamped) == Ok(true))
+    }
+
+    /// Takes the value that says that it is the most urgent, of equals the one that was sent first; if no real-time sender has
+    /// one, of the first other lane that has.
+    fn take_most_urgent(&mut self, by: WholeNumber) -> Option<usize> {
+        let mut most: Option<(i128, Reverse<u64>, usize, usize)> = None;
+        for (at, lane) in self.lanes.iter_mut().enumerate().take_while(|(_, lane)| lane.real_time) {
+            if let Some((urgency, sent_ns, place)) = lane.most_urgent(by) {
+                let before = most.map(|(urgency, sent_ns, ..)| (urgency, sent_ns));
+                if before < Some((urgency, Reverse(sent_ns))) {
+                    most = Some((urgency, Reverse(sent_ns), at, place));
+                }
+            }
+        }
+        let stamped = self.own.stamped_mut();
+        match most {
+            Some((.., at, place)) => self.lanes[at].take_at(place, stamped).then_some(at),
+            None => self
+                .lanes
+                .iter_mut()
+                .position(|lane| !lane.real_time && lane.queue.pop_into(stamped) == Ok(true)),
+        }
     }
 
     /// Takes the oldest value: of real-time senders, or if there is none, of the others.

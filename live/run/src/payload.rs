@@ -100,6 +100,13 @@ pub(crate) struct Stamped<T> {
     pub(crate) value: T,
 }
 
+impl<T: IntoBytes + Immutable> Stamped<T> {
+    /// The bytes of the value.
+    pub(crate) fn value_bytes(&self) -> &[u8] {
+        &self.as_bytes()[taut_plan::STAMP_BYTES as usize..]
+    }
+}
+
 /// The place for the value that an end sends or has received. An end keeps it for as long as it lives, so a value
 /// is copied between this place and the channel, and moved nowhere on its way. Made before release 0.
 pub(crate) struct Own<P>(Box<Aligned<P>>);

@@ -185,6 +185,107 @@ fn the_first_sent_comes_first() {
     }
 }
 
+taut_run::payload_with! {
+    "taut_run::zerocopy"
+    /// A value that says how urgent it is.
+    struct Ordered { urgency: i32, mark: u32, number: u64 }
+}
+
+struct ServesOrdered<'p> {
+    requests: MessageReader<'p, Ordered>,
+    jobs: &'static Mutex<Vec<Taken>>,
+}
+
+impl Component for ServesOrdered<'_> {}
+
+impl Task for ServesOrdered<'_> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        let mut taken = Taken::new();
+        while let Some(request) = self.requests.next(job) {
+            taken.push((request.sender.to_owned(), request.value.mark.into(), request.value.number));
+        }
+        self.jobs.lock().unwrap().push(taken);
+        Ok(())
+    }
+}
+
+/// Values that wait are taken by what they say, also against the order of their sender; jobs go on until all are taken.
+#[test]
+fn the_value_that_says_it_is_the_most_urgent_comes_first() {
+    const SENT: [(&str, u32, [i32; 4]); 2] =
+        [("low", 1, [2, 7, i32::MIN, 7]), ("high", 2, [5, 7, i32::MAX, -1])];
+    for (name, executor) in EXECUTORS {
+        let jobs: &'static Mutex<Vec<Taken>> = Box::leak(Box::default());
+        let go: &'static AtomicU64 = Box::leak(Box::default());
+        let keys = "takes-per-release = 2\ncapacity = 4\norder = \"specified\"\norder-by = \"urgency\"\n";
+        let payload = "Value = { fields = { urgency = \"i32\", mark = \"u32\", number = \"u64\" } }";
+        let tables = tables(executor, keys, false).replace("Value = { type = \"u64\", len = 4 }", payload);
+        let outcome = run(&tables, None, |app| {
+            app.service("serving", |service| {
+                service.task("serves", |create| {
+                    Ok(ServesOrdered { requests: create.message_reader("requests")?, jobs })
+                })
+            })?;
+            for (name, mark, urgencies) in SENT {
+                app.task(name, |create| {
+                    let mut requests = create.queue_writer::<Ordered>("requests")?;
+                    let mut next = 0;
+                    Ok(each(move |job| {
+                        if go.load(Ordering::Acquire) > 0 && next < urgencies.len() {
+                            let value = Ordered { urgency: urgencies[next], mark, number: next as u64 };
+                            requests.send(job, value).map_err(|_| Failure::Code(1))?;
+                            next += 1;
+                        }
+                        Ok(())
+                    }))
+                })?;
+            }
+            app.best_effort("steers", |create| {
+                let mut requests = create.queue_writer::<Ordered>("requests")?;
+                Ok(move |context: &mut Context<'_>| {
+                    // Two rounds, so that places which were handed back out of order are used again.
+                    for _ in 0..2 {
+                        context.sleep(Duration::from_ms(20));
+                        context.control().pause("serving").unwrap();
+                        context.sleep(Duration::from_ms(20));
+                        for number in 0..2 {
+                            let value =
+                                Ordered { urgency: i32::MAX - number, mark: 3, number: number as u64 };
+                            requests.send(context, value).unwrap();
+                        }
+                        go.store(1, Ordering::Release);
+                        context.sleep(Duration::from_ms(120));
+                        context.control().resume("serving").unwrap();
+                        context.sleep(Duration::from_ms(120));
+                    }
+                    context.control().stop();
+                })
+            })
+        });
+        assert!(outcome.ending.as_ref().unwrap().orderly);
+        assert!(outcome.of(Kind::Drop).is_empty() && outcome.of(Kind::Failed).is_empty(), "{name}");
+        let jobs = jobs.lock().unwrap();
+        let taken: Vec<(u64, u64)> =
+            jobs.iter().flatten().map(|(_, mark, number)| (*mark, *number)).collect();
+        // Of equals, the one that was sent first; what is not real-time comes last, in the order of sending.
+        let sent = |mark: u64, number: usize| {
+            let lane = if mark == 1 { 0 } else { 2 };
+            outcome.of_task(Kind::Send, lane)[number].at.as_ns()
+        };
+        let mut expected: Vec<(i32, u64, u64, u64)> = Vec::new();
+        for (_, mark, urgencies) in SENT {
+            for (number, urgency) in urgencies.into_iter().enumerate() {
+                expected.push((urgency, sent(mark.into(), number), mark.into(), number as u64));
+            }
+        }
+        expected.sort_by_key(|(urgency, sent_ns, ..)| (std::cmp::Reverse(*urgency), *sent_ns));
+        let expected = expected.iter().map(|(_, _, mark, number)| (*mark, *number));
+        let expected: Vec<_> = expected.chain([(3, 0), (3, 1), (3, 0), (3, 1)]).collect();
+        assert_eq!(taken, expected, "{name}");
+        assert!(jobs.iter().all(|taken| taken.len() <= 2), "{name}");
+    }
+}
+
 /// The example of the manual: proven, with a bound for each real-time sender.
 #[test]
 fn the_example_is_proven() {

@@ -725,6 +725,12 @@ static CHANNEL: Table = Table {
             "Which waiting value the receiver of a message takes first. Values of senders that are not real-time come last.",
         ),
         key(
+            "order-by",
+            Type::Text,
+            Need::Optional,
+            "The field of a message's payload, a whole number, that says how urgent a value is under `order = \"specified\"`.",
+        ),
+        key(
             "sends-by-sender",
             Type::Map("sender", &COUNT),
             Need::Optional,
@@ -754,6 +760,10 @@ static OVERFLOWS: &[Word] = &[
 static ORDERS: &[Word] = &[
     word("sender", "A value of the most urgent sender; of one sender, in the order of sending."),
     word("fifo", "The value that was sent first."),
+    word(
+        "specified",
+        "The value whose field `order-by` has the largest number; of equals, the one that was sent first.",
+    ),
 ];
 
 static RECEPTIONS: &[Word] = &[

@@ -292,9 +292,16 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
     let order = fields.filter(|fields| fields.is_written("order")).and_then(|fields| fields.word("order"));
     let order = order.and_then(MessageOrder::from_word);
     let is_message = word("kind") == Some("message");
-    let lane = || MessageLane { message: name.clone(), order: order.unwrap_or_default(), sender: 0 };
+    let order_by = fields.and_then(|fields| fields.text("order-by")).map(str::to_owned);
+    let lane = || MessageLane {
+        message: name.clone(),
+        order: order.unwrap_or_default(),
+        by: order_by.clone(),
+        sender: 0,
+    };
     ChannelDraft {
         order,
+        order_by: order_by.clone(),
         sends_by_sender: fields.map_or(Vec::new(), sends_by_sender),
         lane: is_message.then(lane),
         name,

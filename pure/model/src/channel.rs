@@ -12,6 +12,8 @@ pub struct MessageLane {
     pub message: String,
     /// Which value the receiver takes first.
     pub order: MessageOrder,
+    /// Under [`MessageOrder::Specified`]: the field of the payload that says how urgent a value is.
+    pub by: Option<String>,
     /// The sender's position in the message's `from`.
     pub sender: usize,
 }
@@ -121,6 +123,11 @@ impl Scalar {
     /// Its name, as in Rust.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].0
+    }
+
+    /// Whether it is a whole number.
+    pub fn is_whole(self) -> bool {
+        !matches!(self, Self::F32 | Self::F64)
     }
 
     /// Its size and alignment in bytes.

@@ -235,6 +235,8 @@ pub struct ChannelDraft {
     pub takes_per_release: u32,
     /// The order of a message, as the manifest states it.
     pub order: Option<MessageOrder>,
+    /// The field by which a message is ordered, as the manifest states it.
+    pub order_by: Option<String>,
     /// Senders of a message whose `sends_per_release` is another.
     pub sends_by_sender: Vec<(String, u32)>,
     /// Of a message, what its lanes have in common: [`Draft::build`] makes a lane for each sender.

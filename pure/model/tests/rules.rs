@@ -96,6 +96,7 @@ fn queue(name: &str, from: &str, to: &str) -> ChannelDraft {
         sends_per_release: 1,
         takes_per_release: 1,
         order: None,
+        order_by: None,
         sends_by_sender: Vec::new(),
         lane: None,
     }

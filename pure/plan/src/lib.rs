@@ -19,6 +19,7 @@ mod inputs;
 pub mod layout;
 mod lock;
 mod message;
+mod number;
 mod overrides;
 mod server;
 mod shape;
@@ -31,6 +32,7 @@ pub use explain::{explain_chain, explain_channel, explain_task};
 pub use inputs::InputChange;
 pub use lock::{NotExecuted, PlanTextError, digest};
 pub use message::{Message, MessageSender};
+pub use number::WholeNumber;
 pub use overrides::{Overrides, Pin};
 pub use server::ServerPlan;
 pub use shape::{

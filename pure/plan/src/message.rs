@@ -20,6 +20,9 @@ pub struct Message<'p> {
     pub receiver: &'p str,
     /// Which value the receiver takes first.
     pub order: MessageOrder,
+    /// By which field, if by what a value says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<&'p str>,
     /// The most values that a job of the receiver takes.
     pub takes: u32,
     /// The receiver's period, or the least time between two of its releases.
@@ -89,6 +92,7 @@ impl Plan {
             name: &lane.message,
             receiver: &reader.name,
             order: lane.order,
+            by: lane.by.as_deref(),
             takes: lane.takes,
             every,
             used_permille: u64::try_from(used.div_ceil(1_000)).unwrap_or(u64::MAX),
@@ -110,8 +114,9 @@ impl Message<'_> {
     pub fn lines(&self) -> Vec<String> {
         let (whole, tenths) = (self.used_permille / 10, self.used_permille % 10);
         let order = match self.order {
-            MessageOrder::Sender => "the most urgent sender first",
-            MessageOrder::Fifo => "first sent, first taken",
+            MessageOrder::Sender => "the most urgent sender first".to_owned(),
+            MessageOrder::Fifo => "first sent, first taken".to_owned(),
+            MessageOrder::Specified => format!("the largest `{}` first", self.by.unwrap_or_default()),
         };
         let mut head = format!("message {} -> {}: ", self.name, self.receiver);
         let _ = write!(head, "{} taken every {}, {order}; {whole}.{tenths} % used", self.takes, self.every);

@@ -354,6 +354,9 @@ pub struct LanePlan {
     pub message: String,
     /// Which value the receiver takes first.
     pub order: MessageOrder,
+    /// Under `order = "specified"`: the field of a value that says how urgent it is, a whole number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// Its place among the lanes of the message: 0 is the first from which the receiver takes, under `order = "sender"`.
     /// Lanes of senders that are not real-time come last under any order.
     pub rank: u16,

@@ -41,7 +41,8 @@ use taut_time::Duration;
 
 use crate::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, event_count_file, file_of};
 use crate::{
-    Arrival, ChannelPlan, ClassPlan, CorePlan, MemoryMap, Plan, ReaderPlan, Region, ServicePlan, TaskPlan,
+    Arrival, ChannelPlan, ClassPlan, CorePlan, MemoryMap, MessageOrder, Plan, ReaderPlan, Region,
+    ServicePlan, TaskPlan, WholeNumber,
 };
 
 /// A plan that keeps rules V1 to V8.
@@ -427,6 +428,12 @@ fn messages(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
         };
         let real_time = known.is_real_time(&reader.name, reader.client);
         require!(real_time && lane.takes > 0, "nobody takes from lane `{name}`");
+        let orders = match (lane.order, lane.by.as_deref()) {
+            (MessageOrder::Specified, Some(by)) => WholeNumber::in_layout(&channel.layout, by).is_some(),
+            (MessageOrder::Specified, None) => false,
+            (_, by) => by.is_none(),
+        };
+        require!(orders, "lane `{name}` has no whole number that orders its values, or needs none");
         require!(
             !known.channels.contains_key(lane.message.as_str()),
             "`{}` is a channel and a message",
@@ -435,7 +442,8 @@ fn messages(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
         let lanes = plan.lanes(&lane.message);
         for (rank, (_, other)) in lanes.iter().enumerate() {
             let Some(its) = &other.lane else { continue };
-            let alike = (its.order, its.takes) == (lane.order, lane.takes) && other.layout == channel.layout;
+            let alike = (its.order, &its.by, its.takes) == (lane.order, &lane.by, lane.takes)
+                && other.layout == channel.layout;
             let reads =
                 other.readers.iter().any(|one| one.name == reader.name && one.triggered == reader.triggered);
             require!(alike && reads, "lanes `{name}` and `{}` are not of one message", other.name);

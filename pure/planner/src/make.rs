@@ -330,6 +330,7 @@ fn channel_plans(
             lane: channel.lane.as_ref().map(|lane| LanePlan {
                 message: lane.message.clone(),
                 order: lane.order,
+                by: lane.by.clone(),
                 rank: u16::try_from(realisation.rank).unwrap_or(u16::MAX),
                 takes: channel.takes_per_release,
             }),

@@ -32,7 +32,7 @@ fn draft(order: MessageOrder) -> Draft {
     task(&mut draft, "serves").arrival =
         ArrivalDraft::Sporadic { min_gap: time("2ms"), triggers: TriggerDraft::only("requests") };
     draft.clients = vec![ClientDraft { name: "panel".into(), kind: ClientKind::Process, min_gap: None }];
-    let lane = Some(MessageLane { message: "requests".into(), order, sender: 0 });
+    let lane = Some(MessageLane { message: "requests".into(), order, by: None, sender: 0 });
     let from = SENDERS.map(String::from).to_vec();
     draft.channels = vec![ChannelDraft { from, lane, ..queue("requests", "", "serves", "Request", None) }];
     draft
@@ -108,6 +108,98 @@ fn fifo_bounds_all_alike() {
     assert_eq!(fifo[0], fifo[1]);
     assert!(fifo[0] > urgent[0] && fifo[1] <= urgent[1], "{fifo:?} {urgent:?}");
     assert_eq!(fifo[2..], [None, None]);
+}
+
+/// The message with values that say how urgent they are.
+fn specified() -> Draft {
+    let mut draft = draft(MessageOrder::Specified);
+    draft.payloads = vec![payload(
+        "Request",
+        &[("level", Scalar::I32, 1), ("share", Scalar::F32, 1), ("parts", Scalar::U16, 4)],
+    )];
+    by(&mut draft, Some("level"));
+    draft
+}
+
+/// As the manifest states `order-by`.
+fn by(draft: &mut Draft, field: Option<&str>) {
+    let channel = &mut draft.channels[0];
+    channel.order_by = field.map(str::to_owned);
+    channel.lane.as_mut().expect("a message").by = channel.order_by.clone();
+}
+
+/// By what a value says: any other may go first, so all have the bound of the whole window, and none is less than in the
+/// other orders.
+#[test]
+fn specified_bounds_all_by_the_window() {
+    let plan = proven(&specified());
+    let bounds = |plan: &Plan| {
+        let message = plan.message("requests").expect("a message");
+        message.senders.iter().map(|sender| sender.delivery).collect::<Vec<_>>()
+    };
+    let found = bounds(&plan);
+    assert!(found[0].is_some() && found[0] == found[1], "{found:?}");
+    assert_eq!(found[2..], [None, None]);
+    for order in [MessageOrder::Sender, MessageOrder::Fifo] {
+        let others = bounds(&proven(&draft(order)));
+        assert!(found[..2].iter().zip(&others).all(|(found, other)| found >= other), "{found:?} {others:?}");
+    }
+    let message = plan.message("requests").expect("it");
+    assert_eq!(message.by, Some("level"));
+    assert!(message.lines()[0].contains("the largest `level` first"), "{:?}", message.lines());
+    // Of senders that use all that is taken, a value may be overtaken for ever.
+    let mut full = specified();
+    full.channels[0].sends_by_sender = vec![("fast".into(), 2), ("slow".into(), 2)];
+    let (model, faults) = full.clone().build();
+    assert!(model.is_some(), "{}", shown(&faults));
+    let refused = refusals(&full);
+    assert!(
+        refused.iter().all(|fault| fault.code == codes::NO_DELIVERY) && refused.len() == 2,
+        "{}",
+        shown(&refused)
+    );
+}
+
+/// What the planner refuses of a draft that the model takes.
+fn refusals(draft: &Draft) -> Vec<taut_model::Fault> {
+    let planned = plan(draft);
+    assert!(!planned.plan.proven);
+    planned.faults
+}
+
+#[test]
+fn what_orders_a_message_is_checked() {
+    let refused = |change: &dyn Fn(&mut Draft)| {
+        let mut wrong = specified();
+        change(&mut wrong);
+        let (model, faults) = wrong.build();
+        assert!(model.is_none());
+        let codes: Vec<_> = faults.iter().map(|fault| fault.code).collect();
+        (codes, shown(&faults))
+    };
+    for (field, help) in
+        [("levels", "did you mean `level`?"), ("share", "it has `level`"), ("parts", "it has `level`")]
+    {
+        let (found, text) = refused(&|draft| by(draft, Some(field)));
+        assert_eq!(found, [codes::BAD_ORDER], "{text}");
+        assert!(text.contains(help), "{text}");
+    }
+    let (found, text) = refused(&|draft| by(draft, None));
+    assert_eq!(found, [codes::BAD_ORDER], "{text}");
+    let (found, text) = refused(&|draft| {
+        draft.channels[0].lane.as_mut().expect("a message").order = MessageOrder::Fifo;
+    });
+    assert_eq!(found, [codes::MISPLACED_KEY], "{text}");
+    // A payload without a name for its numbers.
+    let (found, text) = refused(&|draft| draft.payloads = vec![payload("Request", &[("", Scalar::U64, 2)])]);
+    assert_eq!(found, [codes::BAD_ORDER], "{text}");
+    assert!(text.contains("give the payload such a field"), "{text}");
+    // A queue has no order.
+    let (found, text) = refused(&|draft| {
+        let channel = &mut draft.channels[0];
+        (channel.lane, channel.from) = (None, vec!["slow".into()]);
+    });
+    assert!(found.contains(&codes::MISPLACED_KEY), "{text}");
 }
 
 /// A client that floods its lane, or states no gap, changes nothing for real-time senders; one that states a gap has a lane
@@ -216,6 +308,16 @@ fn forged_lanes_are_refused() {
         refused(&|plan| lane(plan, 0, &|lane| lane.order = MessageOrder::Fifo))
             .contains("not of one message")
     );
+    let mut ordered = proven(&specified());
+    let text = |plan: &Plan| ValidPlan::new(plan.clone()).expect_err("forged").to_string();
+    for channel in &mut ordered.channels {
+        channel.lane.as_mut().expect("a lane").by = Some("share".into());
+    }
+    assert!(text(&ordered).contains("no whole number"), "{}", text(&ordered));
+    for channel in &mut ordered.channels {
+        channel.lane.as_mut().expect("a lane").by = None;
+    }
+    assert!(text(&ordered).contains("no whole number"), "{}", text(&ordered));
     // The client before a real-time task.
     let swapped = refused(&|plan| {
         lane(plan, 0, &|lane| lane.rank = 2);

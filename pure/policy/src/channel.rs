@@ -44,7 +44,7 @@ impl Flow {
 
 /// Which of the values that wait in a message its receiver takes first.
 ///
-/// In either order, values of senders that are not real-time come after those of all real-time senders: no such sender
+/// In any order, values of senders that are not real-time come after those of all real-time senders: no such sender
 /// delays a real-time one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
@@ -54,6 +54,8 @@ pub enum MessageOrder {
     Sender,
     /// The one that was sent first.
     Fifo,
+    /// The one whose own field says the largest number; of equals, the one that was sent first.
+    Specified,
 }
 
 impl MessageOrder {
@@ -62,12 +64,13 @@ impl MessageOrder {
         match self {
             Self::Sender => "sender",
             Self::Fifo => "fifo",
+            Self::Specified => "specified",
         }
     }
 
     /// The order with this word.
     pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Sender, Self::Fifo].into_iter().find(|order| order.word() == word)
+        [Self::Sender, Self::Fifo, Self::Specified].into_iter().find(|order| order.word() == word)
     }
 }
 

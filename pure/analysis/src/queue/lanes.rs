@@ -21,6 +21,7 @@
 //!             A2 a sender's jobs arrive T_j or more apart, and send within R_j of their arrival
 //!             A3 a receiver's job takes until it has m values or all lanes are empty, and each time from a lane by the order
 //!             A4 a receiver's jobs arrive at most T_r apart while a value waits, and complete within R_r, in order
+//! Overtaken   if values sent later, also of the own lane, may be taken first: W = k · T_r, with the k of the window
 //! Verdict     sufficient
 //! Cost        a step for each instant s and lane, and the fixed points
 //! Source      own: the busy window of [`crate::delivery::message`], with equations 3.1 to 3.4 of [Yan18] behind it, whose
@@ -38,6 +39,9 @@
 //!
 //! **Window.** All values that came until its end are taken by then, so no s lies behind it. If H is a multiple of all
 //! periods and of T_r, then k(s + H) ≤ k(s) + H / T_r by the rate: s from 0 to H suffices, also where the window never ends.
+//!
+//! **Overtaken.** At the end of the window no value that came before waits, in whatever order the receiver takes. If the lanes
+//! use all that it takes, the window may never end, and a value may wait for ever.
 //!
 //! **Capacity.** The values of lane i that wait at a send were sent at most a latency before.
 
@@ -72,19 +76,13 @@ pub fn delivery(
     receiver: &TakingTask,
 ) -> Result<Verdict<LaneDelivery>, Overflow> {
     let lanes: Vec<SendingTask> = [own].into_iter().chain(ahead).chain(peers).copied().collect();
-    if lanes.iter().any(|lane| lane.period.is_zero()) || receiver.period.is_zero() {
-        return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
-    }
-    if lanes.iter().any(|lane| lane.sends == 0) || receiver.takes == 0 {
-        return Ok(Verdict::NotApplicable(Assumption::PositiveCount));
-    }
-    if !keeps_up(&lanes, receiver) {
-        return Ok(Verdict::NotShown(Why::Rate));
+    if let Some(not) = unbounded(&lanes, receiver) {
+        return Ok(not);
     }
     let mut left = STEPS_MAX;
     let of = Service::of(receiver);
     // 1. The instants from 0 to `end` suffice.
-    let Some(end) = of.window(&lanes, &mut left)? else {
+    let Some(end) = of.window(&lanes, common_multiple(&lanes, of.gap), &mut left)? else {
         return Ok(Verdict::NotShown(Why::Steps(STEPS_MAX)));
     };
     // 2. W at each instant at which more values are in front.
@@ -103,9 +101,48 @@ pub fn delivery(
         at = next.ok_or(Overflow)?;
     }
     // 3. What can wait meanwhile.
+    bounded(own, wait, &of)
+}
+
+/// The verdict that no bound is needed for; `None` if one can be asked for.
+fn unbounded(lanes: &[SendingTask], receiver: &TakingTask) -> Option<Verdict<LaneDelivery>> {
+    if lanes.iter().any(|lane| lane.period.is_zero()) || receiver.period.is_zero() {
+        return Some(Verdict::NotApplicable(Assumption::PositivePeriod));
+    }
+    if lanes.iter().any(|lane| lane.sends == 0) || receiver.takes == 0 {
+        return Some(Verdict::NotApplicable(Assumption::PositiveCount));
+    }
+    (!keeps_up(lanes, receiver)).then_some(Verdict::NotShown(Why::Rate))
+}
+
+/// The bounds of a lane whose values wait for at most `wait` until the job arrives that takes them.
+fn bounded(own: &SendingTask, wait: u128, of: &Service) -> Result<Verdict<LaneDelivery>, Overflow> {
     let latency = wait.checked_add(of.response).ok_or(Overflow)?;
     let capacity = u64::try_from(most(own, latency)).map_err(|_| Overflow)?;
     Ok(Verdict::Schedulable(LaneDelivery { wait: duration(wait)?, latency: duration(latency)?, capacity }))
+}
+
+/// Bounds the delivery of the values of one lane, of which the receiver may take any first, and before them any of the
+/// `others`: a value that is sent later may go first.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn overtaken(
+    own: &SendingTask,
+    others: &[SendingTask],
+    receiver: &TakingTask,
+) -> Result<Verdict<LaneDelivery>, Overflow> {
+    let lanes: Vec<SendingTask> = lanes_of(own, others).copied().collect();
+    if let Some(not) = unbounded(&lanes, receiver) {
+        return Ok(not);
+    }
+    let mut left = STEPS_MAX;
+    let of = Service::of(receiver);
+    // The end of the window is that of a job, R_r behind its arrival.
+    match of.window(&lanes, None, &mut left)? {
+        Some(end) => bounded(own, end - of.response, &of),
+        None => Ok(Verdict::NotShown(Why::Steps(STEPS_MAX))),
+    }
 }
 
 /// Whether the receiver takes as many values as are sent, in the long run.
@@ -187,10 +224,13 @@ impl Service {
         }
     }
 
-    /// The end of the busy window, or a common multiple of all periods if that is sooner; `None` if neither is found within
-    /// the steps that are left.
-    fn window(&self, lanes: &[SendingTask], left: &mut u32) -> Result<Option<u128>, Overflow> {
-        let repeats = common_multiple(lanes, self.gap);
+    /// The end of the busy window, or `repeats` if that is sooner; `None` if neither is found within the steps that are left.
+    fn window(
+        &self,
+        lanes: &[SendingTask],
+        repeats: Option<u128>,
+        left: &mut u32,
+    ) -> Result<Option<u128>, Overflow> {
         let mut jobs = 1;
         loop {
             let end = self.done_by(jobs)?;
@@ -233,9 +273,17 @@ mod tests {
         *is.expect("small").bound().expect("there is a bound")
     }
 
-    /// A value on its way: when it was stamped and when it is in its lane.
+    #[derive(Clone, Copy, Debug)]
+    enum Order {
+        Sender,
+        Fifo,
+        Specified,
+    }
+
+    /// A value on its way: its number in its lane, when it was stamped and when it is in its lane.
     #[derive(Clone, Copy, Debug)]
     struct Sent {
+        number: u64,
         stamped: u64,
         at: u64,
     }
@@ -252,7 +300,7 @@ mod tests {
                 let to = (arrival + response).max(at);
                 let stamped = if late { to } else { draw.pick(at, to) };
                 at = if draw.chance(50) { stamped } else { draw.pick(stamped, to) };
-                values.push(Sent { stamped, at });
+                values.push(Sent { number: values.len() as u64, stamped, at });
             }
             last = at;
             // The densest run of sends: a late job, and early ones behind it.
@@ -263,7 +311,7 @@ mod tests {
     }
 
     /// Runs a message tick by tick. Returns the longest latency and the most waiting values of each lane.
-    fn run(lanes: &[SendingTask], fifo: bool, of: &TakingTask, draw: &mut Draw) -> Vec<(u64, u64)> {
+    fn run(lanes: &[SendingTask], order: Order, of: &TakingTask, draw: &mut Draw) -> Vec<(u64, u64)> {
         const END: u64 = 600;
         let (gap, response, takes) = (of.period.as_ns(), of.response.as_ns(), of.takes);
         let dense = draw.chance(70);
@@ -279,7 +327,10 @@ mod tests {
             for (lane, coming) in coming.iter_mut().enumerate() {
                 while coming.front().is_some_and(|sent| sent.at <= now) {
                     waiting[lane].extend(coming.pop_front());
-                    seen[lane].1 = seen[lane].1.max(waiting[lane].len() as u64);
+                    // Places are handed back in the order of sending.
+                    let (first, last) = (waiting[lane].front(), waiting[lane].back());
+                    let held = first.zip(last).map_or(0, |(first, last)| last.number - first.number + 1);
+                    seen[lane].1 = seen[lane].1.max(held);
                 }
             }
             let any = waiting.iter().any(|lane| !lane.is_empty());
@@ -295,13 +346,27 @@ mod tests {
                     break;
                 }
                 let full = (0..lanes.len()).filter(|lane| !waiting[*lane].is_empty());
-                let next = if fifo { full.min_by_key(|lane| waiting[*lane][0].stamped) } else { full.min() };
-                let Some(lane) = next.filter(|_| *left > 0) else {
+                let next = match order {
+                    Order::Sender => full.min().map(|lane| (lane, 0)),
+                    Order::Fifo => full.min_by_key(|lane| waiting[*lane][0].stamped).map(|lane| (lane, 0)),
+                    // Against the oldest, and now and then any.
+                    Order::Specified => {
+                        let all = full.flat_map(|lane| (0..waiting[lane].len()).map(move |at| (lane, at)));
+                        let all: Vec<_> = all.collect();
+                        let newest = all.iter().max_by_key(|(lane, at)| waiting[*lane][*at].at).copied();
+                        if draw.chance(20) {
+                            newest.map(|_| all[draw.pick(0, all.len() as u64 - 1) as usize])
+                        } else {
+                            newest
+                        }
+                    }
+                };
+                let Some((lane, at)) = next.filter(|_| *left > 0) else {
                     jobs.pop_front();
                     continue;
                 };
                 *left -= 1;
-                let sent = waiting[lane].pop_front().expect("not empty");
+                let sent = waiting[lane].remove(at).expect("it waits");
                 seen[lane].0 = seen[lane].0.max(now - sent.at);
                 if !must {
                     break;
@@ -326,41 +391,48 @@ mod tests {
         (lanes, of)
     }
 
-    fn bounds(lanes: &[SendingTask], fifo: bool, of: &TakingTask) -> Vec<LaneDelivery> {
+    /// The bounds of all lanes; `None` of one that may be overtaken for ever.
+    fn bounds(lanes: &[SendingTask], order: Order, of: &TakingTask) -> Vec<Option<LaneDelivery>> {
         let one = |at: usize| {
             let others: Vec<_> = (0..lanes.len()).filter(|other| *other != at).map(|at| lanes[at]).collect();
-            let is = if fifo {
-                delivery(&lanes[at], &[], &others, of)
-            } else {
-                delivery(&lanes[at], &lanes[..at], &[], of)
-            };
-            bound(is)
+            match order {
+                Order::Fifo => Some(bound(delivery(&lanes[at], &[], &others, of))),
+                Order::Sender => Some(bound(delivery(&lanes[at], &lanes[..at], &[], of))),
+                Order::Specified => match overtaken(&lanes[at], &others, of).expect("small") {
+                    Verdict::NotShown(Why::Steps(_)) => None,
+                    found => Some(*found.bound().expect("it keeps up")),
+                },
+            }
         };
         (0..lanes.len()).map(one).collect()
     }
 
-    /// No run of drawn messages exceeds a bound, in either order; some runs come close.
+    /// No run of drawn messages exceeds a bound, in any order; some runs come close.
     #[test]
     fn runs_tick_by_tick() {
         let mut draw = Draw::new(44);
-        let (mut systems, mut near, mut full) = (0, 0, 0);
+        let (mut systems, mut near, mut full, mut unbounded) = (0, 0, 0, 0);
         for _ in 0..500 {
             let (lanes, of) = drawn(&mut draw);
             systems += usize::from(lanes.len() > 1);
-            for fifo in [false, true] {
-                let found = bounds(&lanes, fifo, &of);
+            for order in [Order::Sender, Order::Fifo, Order::Specified] {
+                let found = bounds(&lanes, order, &of);
                 let mut most = vec![(0, 0); lanes.len()];
                 for _ in 0..10 {
-                    for (most, seen) in most.iter_mut().zip(run(&lanes, fifo, &of, &mut draw)) {
+                    for (most, seen) in most.iter_mut().zip(run(&lanes, order, &of, &mut draw)) {
                         *most = (most.0.max(seen.0), most.1.max(seen.1));
                     }
                 }
                 for (found, (latency, waiting)) in found.iter().zip(most) {
+                    let Some(found) = found else {
+                        unbounded += 1;
+                        continue;
+                    };
                     assert!(
                         latency <= found.latency.as_ns(),
-                        "{latency} {found:?} {lanes:?} {of:?} fifo {fifo}"
+                        "{latency} {found:?} {lanes:?} {of:?} {order:?}"
                     );
-                    assert!(waiting <= found.capacity, "{waiting} {found:?} {lanes:?} {of:?} fifo {fifo}");
+                    assert!(waiting <= found.capacity, "{waiting} {found:?} {lanes:?} {of:?} {order:?}");
                     near += usize::from(latency + of.period.as_ns() >= found.latency.as_ns());
                     full += usize::from(waiting == found.capacity);
                 }
@@ -368,6 +440,7 @@ mod tests {
         }
         assert!(systems > 250, "{systems}");
         assert!(near > 500 && full > 500, "near {near}, full {full}");
+        assert!((1..500).contains(&unbounded), "{unbounded} can be overtaken for ever");
     }
 
     /// One value a job in each of two lanes, which use all takes: the less urgent waits for the other and for a job that
@@ -376,13 +449,30 @@ mod tests {
     fn by_hand() {
         let (of, lanes) = (receiver(2, 1, 1), [sender(4, 0, 1), sender(4, 0, 1)]);
         assert!(keeps_up(&lanes, &of));
-        let found = bounds(&lanes, false, &of);
+        let found = bounds(&lanes, Order::Sender, &of).into_iter().flatten().collect::<Vec<_>>();
         assert_eq!(found[0], LaneDelivery { wait: ns(2), latency: ns(3), capacity: 1 });
         // Two of the first lane come in the 3 until the second job is done, and a third until the third is.
         assert_eq!(found[1].wait, ns(6));
         let more = [lanes[0], lanes[1], sender(1_000_000, 0, 1)];
         assert!(!keeps_up(&more, &of));
         assert_eq!(delivery(&more[2], &more[..2], &[], &of), Ok(Verdict::NotShown(Why::Rate)));
+    }
+
+    /// A value that all others may overtake, of its own sender's too, waits until the window ends.
+    #[test]
+    fn overtaken_by_hand() {
+        let (of, lanes) = (receiver(2, 1, 1), [sender(10, 0, 1), sender(20, 0, 2)]);
+        // One of the first and two of the second lane: three jobs, the third done at 7.
+        let found = bounds(&lanes, Order::Specified, &of);
+        let latency = Some(LaneDelivery { wait: ns(6), latency: ns(7), capacity: 1 });
+        assert_eq!(found, [latency, latency.map(|found| LaneDelivery { capacity: 2, ..found })]);
+        // They use all that is taken: there is no end.
+        let full = [sender(4, 0, 1), sender(4, 0, 1)];
+        assert!(keeps_up(&full, &of));
+        assert_eq!(bounds(&full, Order::Specified, &of), [None, None]);
+        let zero = overtaken(&sender(0, 0, 1), &[], &of);
+        assert_eq!(zero, Ok(Verdict::NotApplicable(Assumption::PositivePeriod)));
+        assert_eq!(overtaken(&sender(1, 0, 1), &[], &of), Ok(Verdict::NotShown(Why::Rate)));
     }
 
     /// A lane alone has the bounds of a queue whose reader is periodic, where that queue's are not smaller.

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, HashSet};
 use super::channels::{Link, is_real_time};
 use super::faults::Faults;
 use crate::{
-    ArrivalDraft, ChannelDraft, ClassDraft, Draft, Fault, KeyPath, MessageLane, OverflowPolicy, PartyId,
-    RealTimeDraft, codes, nearest,
+    ArrivalDraft, ChannelDraft, ClassDraft, Draft, Fault, KeyPath, MessageLane, MessageOrder, OverflowPolicy,
+    PartyId, PayloadField, RealTimeDraft, codes, nearest,
 };
 
 /// The draft with lanes in place of messages. A message without a sender stays one channel, which the rules refuse.
@@ -80,6 +80,7 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
                     senders.flat_map(|other| other.from.iter()).map(String::as_str).collect();
                 sends(channel, &senders, faults);
                 overflow(channel, faults);
+                specified(draft, channel, lane, link, faults);
                 receiver(draft, channel, link, faults);
             }
             Some(_) => {}
@@ -121,7 +122,11 @@ fn at(channel: &ChannelDraft, key: &str) -> KeyPath {
 
 /// Refuses the keys of a message on another channel.
 fn only_messages(channel: &ChannelDraft, faults: &mut Faults<'_>) {
-    let keys = [("order", channel.order.is_some()), ("sends-by-sender", !channel.sends_by_sender.is_empty())];
+    let keys = [
+        ("order", channel.order.is_some()),
+        ("order-by", channel.order_by.is_some()),
+        ("sends-by-sender", !channel.sends_by_sender.is_empty()),
+    ];
     for (key, _) in keys.into_iter().filter(|(_, written)| *written) {
         let message = format!("channel `{}` has `{key}`, but one sender", channel.name);
         let fault = Fault::error(
@@ -164,6 +169,56 @@ fn overflow(channel: &ChannelDraft, faults: &mut Faults<'_>) {
             .help("write \"reject\""),
         );
     }
+}
+
+/// Checks that a message with a specified order has a field to order by: one whole number of its payload.
+fn specified(
+    draft: &Draft,
+    channel: &ChannelDraft,
+    lane: &MessageLane,
+    link: &Link,
+    faults: &mut Faults<'_>,
+) {
+    let name = channel.table();
+    let order = format!("channels.{name}.order");
+    let Some(by) = &lane.by else {
+        if lane.order == MessageOrder::Specified {
+            let message = format!("message `{name}` does not say by which field it is ordered");
+            let fault =
+                Fault::error(codes::BAD_ORDER, message, at(channel, "order"), "by a field of its values");
+            faults.push(fault.help("add `order-by = \"…\"`, a field of the payload that is a whole number"));
+        }
+        return;
+    };
+    if lane.order != MessageOrder::Specified {
+        let message = format!("message `{name}` has `order-by`, but is not ordered by what its values say");
+        let fault = Fault::error(
+            codes::MISPLACED_KEY,
+            message,
+            at(channel, "order-by"),
+            "its order has no use for it",
+        );
+        faults.push_resting_on(fault.help("remove it, or write `order = \"specified\"`"), &[&order]);
+        return;
+    }
+    let Some(payload) = link.payload.map(|payload| &draft.payloads[payload]) else { return };
+    let whole = |field: &&PayloadField| field.len == 1 && field.scalar.is_whole() && !field.name.is_empty();
+    if payload.fields.iter().filter(whole).any(|field| field.name == *by) {
+        return;
+    }
+    let message = format!("payload `{}` has no field `{by}` that is one whole number", payload.name);
+    let fault = Fault::error(codes::BAD_ORDER, message, at(channel, "order-by"), "what orders the message");
+    let names = payload.fields.iter().filter(whole).map(|field| field.name.as_str());
+    let fault = match nearest(by, names.clone()) {
+        Some(near) => fault.help(format!("did you mean `{near}`?")),
+        None if names.clone().next().is_none() => {
+            fault.help("give the payload such a field, as in `{ fields = { urgency = \"u32\" } }`")
+        }
+        None => fault
+            .help(format!("it has {}", names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))),
+    };
+    let places = [format!("channels.{name}.payload"), format!("payloads.{}", payload.name)];
+    faults.push_resting_on(fault, &[&places[0], &places[1]]);
 }
 
 /// Checks that a message has one receiver, a real-time task that looks at it in bounded time.

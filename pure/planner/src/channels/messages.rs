@@ -51,9 +51,12 @@ pub(crate) fn bound(model: &Model, id: ChannelId, order: MessageOrder, bounds: &
     let rank = lanes.iter().position(|lane| *lane == id).unwrap_or(lanes.len());
     let real_time = |lane: &ChannelId| model.is_real_time(model.channel(*lane).writer);
     let (mut ahead, mut peers) = (Vec::new(), Vec::new());
+    // Whether values of its own lane go before it, too, though they were sent after it.
+    let overtaken = real_time(&id) && order == MessageOrder::Specified;
     for (at, lane) in lanes.iter().enumerate().filter(|(_, lane)| **lane != id) {
         match (real_time(&id), real_time(lane), order) {
             (true, true, MessageOrder::Fifo) => peers.push(*lane),
+            (true, true, MessageOrder::Specified) => ahead.push(*lane),
             (true, false, _) => {}
             // Of a sender that is not real-time the receiver knows only when it saw a value: any other may be in front.
             (false, _, MessageOrder::Fifo) => ahead.push(*lane),
@@ -68,7 +71,11 @@ pub(crate) fn bound(model: &Model, id: ChannelId, order: MessageOrder, bounds: &
     let all = |lanes: &[ChannelId]| lanes.iter().map(sender).collect::<Option<Vec<_>>>();
     let delivery = ends.zip(all(&ahead).zip(all(&peers))).map(|((own, reader), (ahead, peers))| {
         let only = |all: &[(SendingTask, bool)]| all.iter().map(|(sender, _)| *sender).collect::<Vec<_>>();
-        lanes::delivery(&own, &only(&ahead), &only(&peers), &reader)
+        if overtaken {
+            lanes::overtaken(&own, &only(&ahead), &reader)
+        } else {
+            lanes::delivery(&own, &only(&ahead), &only(&peers), &reader)
+        }
     });
     let is_proven = |lane: &ChannelId| sender(lane).is_some_and(|(_, proven)| proven);
     let proven = real_time(&id)
@@ -93,7 +100,7 @@ impl LaneBound {
             (MessageOrder::Sender, 0, _) => "before all other lanes".to_owned(),
             (MessageOrder::Sender, 1, _) => "behind 1 lane".to_owned(),
             (MessageOrder::Sender, rank, _) => format!("behind {rank} lanes"),
-            (MessageOrder::Fifo, _, of) => format!("with {} other lanes", of - 1),
+            (MessageOrder::Fifo | MessageOrder::Specified, _, of) => format!("with {} other lanes", of - 1),
         };
         format!(
             "at most {} wait: {n} sent per {tw} within {rw}, {m} taken per {tr} within {rr}, {front}",

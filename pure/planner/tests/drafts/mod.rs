@@ -91,6 +91,7 @@ pub fn queue(name: &str, from: &str, to: &str, payload: &str, capacity: Option<i
         sends_per_release: 1,
         takes_per_release: 1,
         order: None,
+        order_by: None,
         sends_by_sender: Vec::new(),
         lane: None,
     }
