@@ -123,6 +123,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/across", "starts other processes"),
     ("run/application", "starts other processes"),
     ("run/attack", "a booted application: `mmap` with MAP_POPULATE"),
+    ("run/devices", "opens sockets and timers"),
     ("run/dispatched", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/ends", "starts other processes"),
     ("run/failures", "a booted application: `mmap` with MAP_POPULATE"),

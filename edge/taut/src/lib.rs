@@ -37,10 +37,10 @@ pub use start::start;
 #[cfg(feature = "manifest")]
 pub use taut_macros::manifest;
 pub use taut_run::{
-    App, Caller, Component, Context, Control, CountingAllocator, Create, Delivered, Error, Failure, Job,
-    JobError, Layout, LockError, MessageReader, Overtaken, Payload, PublishError, QueueReader, QueueWriter,
-    Receiver, Resource, SendError, Service, State, StateReader, StateWriter, Task, Unknown, Words, errors,
-    layout, payload_with, zerocopy,
+    App, Caller, Component, Context, Control, CountingAllocator, Create, Delivered, Device, Error, Failure,
+    Job, JobError, Layout, LockError, MessageReader, Overtaken, Payload, PublishError, QueueReader,
+    QueueWriter, Receiver, Resource, SendError, Service, State, StateReader, StateWriter, Task, Unknown,
+    Words, errors, layout, payload_with, zerocopy,
 };
 pub use taut_scope::{Exceeded, Scope};
 pub use taut_time::{Duration, Instant};
@@ -124,6 +124,9 @@ macro_rules! errln {
 }
 
 // The code in this page is a test of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/devices.md")]
+mod devices {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/generated.md")]
 mod generated {}

@@ -3,19 +3,22 @@
 
 //! Assembles an application: the code for every task of the manifest.
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::os::fd::OwnedFd;
 
 use taut_boot::Maps;
 use taut_boot::thread::ThreadPlacement;
 use taut_event::file::ERRORS_OF;
 use taut_lock::EventCount;
 use taut_lock::Listener;
-use taut_plan::{Arrival, ClassPlan, ValidPlan};
+use taut_plan::{Arrival, ClassPlan, TaskPlan, ValidPlan};
 use taut_scope::Scope;
 
 use crate::best_effort::Context;
 use crate::body::Body;
 use crate::create::Create;
+use crate::device::{Device, DeviceBody};
 use crate::dispatch::Dispatch;
 use crate::flow::{Flows, TaskFlows};
 use crate::lifecycle::Timing;
@@ -51,6 +54,10 @@ pub struct App<'p> {
     error_names: Vec<(String, &'static [&'static str])>,
     /// The channels that release the task in the making, whose code takes their values.
     pub(crate) triggers: Vec<(usize, Trigger<'p>)>,
+    /// The devices that the application has given; `None` once a task has taken it.
+    pub(crate) devices: HashMap<String, Option<Device>>,
+    /// The device that the task in the making has taken.
+    pub(crate) device_taken: Option<Device>,
 }
 
 /// A task with its code.
@@ -108,6 +115,8 @@ impl<'p> App<'p> {
             taken,
             error_names: Vec::new(),
             triggers: Vec::new(),
+            devices: HashMap::new(),
+            device_taken: None,
         })
     }
 
@@ -200,6 +209,29 @@ impl<'p> App<'p> {
         create(&mut Service { app: self, position })
     }
 
+    /// Gives a device of the manifest: any file descriptor that can be polled, such as a timer, a socket, a serial line, a
+    /// pipe, or a driver's. Before the task that it releases is made, which takes its end by [`Create::device`].
+    ///
+    /// Calls on the descriptor must not wait, so this sets `O_NONBLOCK` for the open file, also for other processes that
+    /// share it.
+    ///
+    /// # Errors
+    /// If the manifest has no such device, or it was already given, or the system refuses.
+    pub fn device(&mut self, name: &str, descriptor: impl Into<OwnedFd>) -> Result<(), Error> {
+        let is_of = |task: &TaskPlan| matches!(&task.class, ClassPlan::RealTime { arrival, .. } if arrival.device() == Some(name));
+        if !self.plan.tasks.iter().any(is_of) {
+            return Err(no_such("device", name));
+        }
+        let device = Device::new(descriptor.into()).map_err(Error::System)?;
+        match self.devices.entry(name.to_owned()) {
+            Entry::Occupied(_) => Err(Error::Twice(format!("device `{name}`"))),
+            Entry::Vacant(place) => {
+                place.insert(Some(device));
+                Ok(())
+            }
+        }
+    }
+
     /// Gives the code of a task that belongs to no service: a periodic one, or one that channels release and that takes
     /// their values by itself. `create` makes the code from the task's ends of channels.
     ///
@@ -266,7 +298,11 @@ impl<'p> App<'p> {
         let task = self.find(name, service)?;
         let timing = self.timing(task).ok_or_else(|| no_such("real-time task", name))?;
         let code = create(&mut Create::new(self, task))?;
-        if timing.triggers.is_empty() {
+        if let Some(name) = &timing.device {
+            let device = self.device_taken.take().ok_or_else(|| Error::Unused(format!("device `{name}`")))?;
+            return self.add_real_time(task, timing, Box::new(DeviceBody::new(code, device)), Vec::new());
+        }
+        if timing.is_periodic() {
             return self.add_real_time(task, timing, Box::new(PeriodicBody::new(code)), Vec::new());
         }
         let (own, others) = std::mem::take(&mut self.triggers).into_iter().partition(|(of, _)| *of == task);
@@ -354,6 +390,7 @@ impl<'p> App<'p> {
             Arrival::Sporadic { min_gap, .. } => (min_gap.as_ns(), 0),
         };
         let triggers = arrival.triggers().to_vec();
+        let device = arrival.device().map(str::to_owned);
         let (on_overrun, heap) = (*on_overrun, *heap);
         let deadline_ns = deadline.as_ns();
         let mut channels = triggers.iter().filter_map(|trigger| self.plan.channel(trigger));
@@ -368,6 +405,7 @@ impl<'p> App<'p> {
             on_overrun,
             heap,
             triggers,
+            device,
             by_client,
         })
     }

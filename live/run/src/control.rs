@@ -2,11 +2,12 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use taut_event::{Ending, Kind, Record};
 use taut_lock::{Epoch, EventCount, Listener};
 use taut_plan::{ClassPlan, FailureRemedy, OnFailure, Overrun, Plan, ServiceStart, TaskPlan};
+use taut_sys::device::Wake;
 use taut_sys::timer::LastResort;
 use taut_sys::{clock, futex, interrupt};
 use taut_time::{Duration, Instant};
@@ -120,6 +121,8 @@ struct Steered {
     failures: Failures,
     /// The service's real-time tasks, by position in the plan.
     tasks: Vec<usize>,
+    /// Wakes of those that a device releases.
+    wakes: Vec<Arc<Wake>>,
 }
 
 /// A service at an instant: its [`State`] in the lower half of a word, and in the upper half how often its components were to
@@ -162,14 +165,20 @@ impl Steered {
         ServiceView(self.word.load(Ordering::Acquire))
     }
 
+    /// Ends the sleep of the tasks that wait for something else than the next release.
+    fn notify(&self) {
+        self.events.notify_from_any();
+        self.wakes.iter().for_each(|wake| wake.ring());
+    }
+
     fn stop(&self) {
         self.word.fetch_or(State::Stopped as u64, Ordering::AcqRel);
-        self.events.notify_from_any();
+        self.notify();
     }
 
     fn restart(&self) {
         self.word.fetch_add(ServiceView::RESTART, Ordering::AcqRel);
-        self.events.notify_from_any();
+        self.notify();
     }
 
     /// Changes the state if it is `from`.
@@ -179,7 +188,7 @@ impl Steered {
             (view.state() == from).then(|| to(view).0)
         };
         if self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, changed).is_ok() {
-            self.events.notify_from_any();
+            self.notify();
         }
     }
 }
@@ -251,6 +260,8 @@ pub struct Control {
     services: Vec<Steered>,
     /// By task, the view of its service that the task has followed to the end.
     followed: Vec<AtomicU64>,
+    /// By task, what ends its sleep while it waits for a device; `None` also if the system has no descriptor for it.
+    wakes: Vec<Option<Arc<Wake>>>,
     /// 0 while the application runs, then the reason, as [`Reason::number`] encodes it.
     stop: AtomicU32,
     /// When the stop was requested, on the monotonic clock (ns); 0 before.
@@ -285,7 +296,12 @@ pub struct Control {
 
 impl Control {
     pub(crate) fn new(plan: &Plan) -> Self {
+        let by_device = |task: &TaskPlan| matches!(&task.class, ClassPlan::RealTime { arrival, .. } if arrival.device().is_some());
+        let wake = |task| if by_device(task) { Wake::new().ok().map(Arc::new) } else { None };
+        let wakes: Vec<Option<Arc<Wake>>> = plan.tasks.iter().map(wake).collect();
+        let wakes_of = |tasks: &[usize]| tasks.iter().filter_map(|at| wakes[*at].clone()).collect();
         let services = plan.services.iter().enumerate().map(|(at, service)| Steered {
+            wakes: wakes_of(&real_time_tasks(plan, &service.name)),
             name: service.name.clone(),
             word: AtomicU64::new(initial(service.start).0),
             events: EventCount::new(),
@@ -306,6 +322,7 @@ impl Control {
         Self {
             followed: followed.collect(),
             services: services.collect(),
+            wakes,
             on_failure: plan.on_failure(None),
             kills: plan.tasks.iter().map(kills).collect(),
             looked_ns: AtomicU64::new(0),
@@ -540,6 +557,11 @@ impl Control {
         } else if futex::wait_any(&words[..count], Some(until_ns)).is_err() {
             self.wait_until(until_ns.min(look_ns));
         }
+    }
+
+    /// What ends the sleep of a task that waits for a device.
+    pub(crate) fn device_wake(&self, task: u16) -> Option<&Wake> {
+        self.wakes[usize::from(task)].as_deref()
     }
 
     /// When the stop was requested; `None` before.

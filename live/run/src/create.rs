@@ -9,6 +9,7 @@ use taut_scope::Scope;
 use taut_share::queue::qrtr;
 
 use crate::app::App;
+use crate::device::Device;
 use crate::endpoint::{JobRate, QueueReader, QueueWriter, ReadingEnd, StateReader, StateWriter, WritingEnd};
 use crate::flow::Flows;
 use crate::locked::Locked;
@@ -93,6 +94,21 @@ impl<'a, 'p> Create<'a, 'p> {
             self.watch::<P>(plan)?;
         }
         Ok(QueueReader { view, listener, channel: index(position), lost: 0, owner, own: Own::new() })
+    }
+
+    /// The device that releases this task.
+    ///
+    /// # Errors
+    /// If no such device releases it in the manifest, the application has not given it, or this was called before.
+    pub fn device(&mut self, name: &str) -> Result<Device, Error> {
+        let class = &self.app.plan.tasks[self.task].class;
+        if !matches!(class, ClassPlan::RealTime { arrival, .. } if arrival.device() == Some(name)) {
+            return Err(no_such("device of that task", name));
+        }
+        let given = self.app.devices.get_mut(name).ok_or_else(|| Error::NoDevice(name.to_owned()))?;
+        let device = given.take().ok_or_else(|| Error::Twice(format!("device `{name}`")))?;
+        self.app.device_taken = Some(device.clone());
+        Ok(device)
     }
 
     /// The receiving end of a message that this task receives.

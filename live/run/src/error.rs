@@ -59,6 +59,8 @@ pub enum Error {
     },
     /// A task asked for a resource that the application has not made.
     NotMade(String),
+    /// A device releases a task, and the application has not given it.
+    NoDevice(String),
     /// A resource holds another type than the requested one.
     OtherType(String),
     /// A lock for tasks of several cores cannot be made: that of a resource or a state, by its name.
@@ -114,6 +116,9 @@ impl fmt::Display for Error {
             }
             Self::NotUser { resource, of, by } => {
                 write!(f, "resource `{resource}` is used by {of} in the manifest, not by `{by}`")
+            }
+            Self::NoDevice(device) => {
+                write!(f, "device `{device}` is used before it is given; call `app.device` first")
             }
             Self::NotMade(resource) => {
                 write!(f, "resource `{resource}` is used before it is made; call `app.resource` first")

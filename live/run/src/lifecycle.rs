@@ -61,13 +61,20 @@ pub(crate) struct Timing {
     pub(crate) deadline_ns: u64,
     pub(crate) on_overrun: Overrun,
     pub(crate) heap: HeapPolicy,
-    /// The channels that release it; none if it is periodic.
+    /// The channels that release it; none if it is periodic, or if a device does.
     pub(crate) triggers: Vec<String>,
+    /// The device that releases it.
+    pub(crate) device: Option<String>,
     /// Whether a client writes one of them.
     pub(crate) by_client: bool,
 }
 
 impl Timing {
+    /// Whether the calendar releases it.
+    pub(crate) fn is_periodic(&self) -> bool {
+        self.triggers.is_empty() && self.device.is_none()
+    }
+
     /// The instant by which a native job that is released at `release_ns` must have ended, for the threads that check
     /// limits.
     pub(crate) fn limit_ns(&self, release_ns: u64) -> u64 {
@@ -77,10 +84,10 @@ impl Timing {
         }
     }
 
-    /// Whether a job overruns if it is not complete when the next job may be released. Channels release the next job
-    /// later, or not at all; only `stop-app` does not wait for that release.
+    /// Whether a job overruns if it is not complete when the next job may be released. Channels and devices release the next
+    /// job later, or not at all; only `stop-app` does not wait for that release.
     fn is_due_at_next_release(&self) -> bool {
-        self.triggers.is_empty() || self.on_overrun == Overrun::StopApp
+        self.is_periodic() || self.on_overrun == Overrun::StopApp
     }
 }
 

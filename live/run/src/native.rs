@@ -181,6 +181,17 @@ impl<'s> TaskThread<'s> {
         });
     }
 
+    /// Sleeps by a call that says whether it ended as wanted.
+    pub(crate) fn wait_by(&mut self, sleep: impl FnOnce() -> bool) -> bool {
+        let mut ended = false;
+        self.account.idle(|| {
+            self.waits += 1;
+            ended = sleep();
+            1
+        });
+        ended
+    }
+
     /// Activates the job that is released at an instant, and waits until the values that it reads are there; `false` if
     /// the application stops first.
     #[inline]
@@ -313,6 +324,7 @@ wcet = { value = "100us", source = "guess" }
             on_overrun,
             heap: HeapPolicy::Deny,
             triggers: trigger.into_iter().map(str::to_owned).collect(),
+            device: None,
             by_client: false,
         };
         let context =

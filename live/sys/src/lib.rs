@@ -17,6 +17,7 @@
 //! | [`switched`] | whether the calling thread has lost its processor |
 //! | [`timer`] | timers armed ahead |
 //! | [`memory`] | locking, anonymous and shared mappings, sealed memory files |
+//! | [`device`] | sleeping until a descriptor can be read, reading and writing without waiting |
 //! | [`mod@file`] | opening folders without following links |
 //! | [`futex`] | waiting for a word to change, within or across processes |
 //! | [`life`] | a word that the kernel marks when this process dies |
@@ -35,6 +36,7 @@ pub mod account;
 pub mod clock;
 pub mod cpu;
 pub mod crash;
+pub mod device;
 mod error;
 pub mod file;
 pub mod futex;

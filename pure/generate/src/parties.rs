@@ -77,6 +77,9 @@ fn real_time_task(source: Source<'_>, names: &PartyNames, id: TaskId, task: &Rea
             let channel = &source.model.channel(trigger).name;
             format!("One job, for a value of queue `{channel}`, at least {min_gap} apart.")
         }
+        (Arrival::Sporadic { min_gap, device: Some(device), .. }, None) => {
+            format!("One job while device `{device}` can be read, at least {min_gap} apart.")
+        }
         (Arrival::Sporadic { min_gap, .. }, None) => {
             let triggers = source.model.triggers(id).iter();
             let mut names: Vec<_> =
@@ -135,7 +138,9 @@ fn real_time_task(source: Source<'_>, names: &PartyNames, id: TaskId, task: &Rea
          fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {{ Ok(()) }}\n    \
          }}\n"
     );
+    let (of_device, made_device) = device(task, &mut ends);
     let (fields, made) = resources(source, names, task, &mut ends);
+    let (fields, made) = (of_device + &fields, made_device + &made);
     let _ = write!(
         text,
         "    /// The ends of task `{name}`.\n    \
@@ -174,6 +179,18 @@ fn real_time_task(source: Source<'_>, names: &PartyNames, id: TaskId, task: &Rea
         ends.made("create"),
     );
     text
+}
+
+/// The field for the device that releases a task, and the expression that makes it.
+fn device(task: &RealTime, ends: &mut Ends<'_>) -> (String, String) {
+    let Some(device) = task.arrival.device() else { return (String::new(), String::new()) };
+    let field = ends.fields.add(value_name(device));
+    (
+        format!(
+            "            /// Device `{device}`, which releases the task.\n            pub {field}: ::taut::Device,\n"
+        ),
+        format!("{field}: create.device(\"{device}\")?, "),
+    )
 }
 
 /// The fields for the resources of a task, and the expressions that make them.

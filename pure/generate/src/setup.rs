@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use taut_model::{Class, Model, TaskId};
 
+use crate::names::{Names, value_name};
 use crate::parties::{PartyNames, sole_trigger};
 
 /// The items of the module `setup`, and the names among them that the outer module has, too.
@@ -18,6 +19,11 @@ pub(crate) fn text(model: &Model, names: &PartyNames) -> (String, Vec<&'static s
     if !resources.is_empty() {
         text.push_str(&resource_values(model, names, &resources));
         exported.insert(1, "Resources");
+    }
+    let devices = devices(model);
+    if !devices.is_empty() {
+        text.push_str(&device_values(&devices));
+        exported.insert(0, "Devices");
     }
     let has_memory = |id: &TaskId| match &model.task(*id).class {
         Class::RealTime(real_time) => real_time.persistent.as_bytes() > 0,
@@ -62,7 +68,7 @@ pub(crate) fn text(model: &Model, names: &PartyNames) -> (String, Vec<&'static s
          {{\n        \
              move |app: &mut ::taut::App<'_>| setup(Setup {{ {made}app }}).map(|Ready(())| ())\n    \
          }}\n",
-        application(model, names, &resources)
+        application(model, names, &resources, &devices)
     );
     (text, exported)
 }
@@ -103,6 +109,23 @@ fn resource_values(model: &Model, names: &PartyNames, resources: &[usize]) -> St
     )
 }
 
+/// The devices that release tasks, each with the name of its field.
+fn devices(model: &Model) -> Vec<(&str, String)> {
+    let mut fields = Names::with(&[]);
+    let named = model.real_time().filter_map(|(_, _, task)| task.arrival.device());
+    named.map(|device| (device, fields.add(value_name(device)))).collect()
+}
+
+fn device_values(devices: &[(&str, String)]) -> String {
+    let field = |(name, field): &(&str, String)| {
+        format!("        /// Device `{name}`.\n        pub {field}: ::std::os::fd::OwnedFd,\n")
+    };
+    let fields: String = devices.iter().map(field).collect();
+    format!(
+        "    /// The devices that release tasks.\n    #[derive(Debug)]\n    pub struct Devices {{\n{fields}    }}\n"
+    )
+}
+
 /// The scopes of tasks or of services.
 fn scopes(kind: &str, noun: &str, list: &[(&String, &String)]) -> String {
     let field = |(name, field): &(&String, &String)| {
@@ -121,7 +144,7 @@ fn scopes(kind: &str, noun: &str, list: &[(&String, &String)]) -> String {
 }
 
 /// The method that takes the code of everything.
-fn application(model: &Model, names: &PartyNames, resources: &[usize]) -> String {
+fn application(model: &Model, names: &PartyNames, resources: &[usize], devices: &[(&str, String)]) -> String {
     let parameter =
         |id: TaskId| format!("            {}: {} + 'p,\n", names.codes[id.index()], bound(model, names, id));
     let parameters: String = model.task_ids().map(parameter).collect();
@@ -133,6 +156,9 @@ fn application(model: &Model, names: &PartyNames, resources: &[usize]) -> String
     );
     if !resources.is_empty() {
         text.push_str("            resources: Resources,\n");
+    }
+    if !devices.is_empty() {
+        text.push_str("            devices: Devices,\n");
     }
     if model.app().safe_state.is_some() {
         text.push_str("            safe_state: impl ::core::ops::FnMut() + ::core::marker::Send + 'p,\n");
@@ -155,6 +181,9 @@ fn application(model: &Model, names: &PartyNames, resources: &[usize]) -> String
     for at in resources {
         let (name, field) = (&model.resources()[*at].name, &names.resources[*at]);
         let _ = writeln!(text, "            self.app.resource(\"{name}\", resources.{field})?;");
+    }
+    for (name, field) in devices {
+        let _ = writeln!(text, "            self.app.device(\"{name}\", devices.{field})?;");
     }
     for id in model.task_ids().filter(|id| model.task(*id).service.is_none()) {
         text.push_str(&task(model, names, id, "self.app", "            "));

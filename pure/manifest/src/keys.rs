@@ -560,7 +560,7 @@ static PERIODIC: Table = Table {
 
 static SPORADIC: Table = Table {
     noun: "sporadic arrival",
-    doc: "While values of its triggers wait; the task is a receiver.",
+    doc: "While values of its triggers wait, or its device can be read.",
     keys: &[
         key(
             "sporadic",
@@ -575,6 +575,13 @@ static SPORADIC: Table = Table {
             Need::Optional,
             "Instead of `trigger`: several queues and messages. A value in any of them releases a job, and each job takes \
              from all of them.",
+        ),
+        key(
+            "device",
+            Type::Text,
+            Need::Optional,
+            "Instead of `trigger`: a file descriptor that the application gives by this name. A job is released while it can \
+             be read.",
         ),
     ],
 };

@@ -262,7 +262,8 @@ fn arrival(fields: Option<&Fields<'_>>) -> ArrivalDraft {
     let time = |key: &str| fields.and_then(|fields| fields.duration(key)).unwrap_or(Duration::ZERO);
     match fields {
         Some(fields) if fields.variant == "sporadic" => {
-            ArrivalDraft::Sporadic { min_gap: time("sporadic"), triggers: triggers(fields) }
+            let device = fields.text("device").map(str::to_owned);
+            ArrivalDraft::Sporadic { min_gap: time("sporadic"), triggers: triggers(fields), device }
         }
         _ => ArrivalDraft::Periodic { period: time("periodic"), offset: time("offset") },
     }

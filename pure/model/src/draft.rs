@@ -94,6 +94,7 @@ pub struct TaskDraft {
 
 /// Whether a task has a deadline, by name.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "most tasks are real-time, and all are few")]
 pub enum ClassDraft {
     /// The task has a deadline.
     RealTime(RealTimeDraft),
@@ -177,12 +178,14 @@ pub enum ArrivalDraft {
         /// The first arrival.
         offset: Duration,
     },
-    /// While values of one of the channels wait, at most once per `min_gap`.
+    /// While values of one of the channels wait, or the device can be read, at most once per `min_gap`.
     Sporadic {
         /// T.
         min_gap: Duration,
-        /// The channels; at least one, each once.
+        /// The channels, each once; at least one unless a device releases the task.
         triggers: Vec<TriggerDraft>,
+        /// The device that releases the task instead.
+        device: Option<String>,
     },
 }
 

@@ -21,6 +21,7 @@ pub struct Task {
 
 /// Whether a task has a deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "most tasks are real-time, and all are few")]
 pub enum Class {
     /// Its response time is bounded and its deadline proven.
     RealTime(RealTime),

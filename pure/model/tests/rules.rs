@@ -299,7 +299,7 @@ fn a_receiver_takes_one_value() {
     let ms = Duration::from_ms;
     let mut draft = pair(ms(8), ms(8));
     real_time(&mut draft.tasks[1]).arrival =
-        ArrivalDraft::Sporadic { min_gap: ms(8), triggers: TriggerDraft::only("values") };
+        ArrivalDraft::Sporadic { min_gap: ms(8), triggers: TriggerDraft::only("values"), device: None };
     assert_eq!(check(draft.clone()), []);
     draft.channels[0].takes_per_release = 2;
     assert_eq!(check(draft.clone()), [codes::RECEIVER_TAKES]);
@@ -323,7 +323,8 @@ fn several_channels_release_a_task() {
         draft.tasks.push(task("also", ms(4)));
         draft.channels.push(queue("others", "also", "reader"));
         draft.channels[1].takes_per_release = 2;
-        real_time(&mut draft.tasks[1]).arrival = ArrivalDraft::Sporadic { min_gap: ms(8), triggers };
+        real_time(&mut draft.tasks[1]).arrival =
+            ArrivalDraft::Sporadic { min_gap: ms(8), triggers, device: None };
         draft
     };
     let both = draft(triggers(&["values", "others"]));
@@ -350,7 +351,7 @@ fn several_channels_release_a_task() {
     many.channels.extend(names.iter().map(|name| queue(name, "writer", "reader")));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     real_time(&mut many.tasks[1]).arrival =
-        ArrivalDraft::Sporadic { min_gap: ms(1), triggers: triggers(&names) };
+        ArrivalDraft::Sporadic { min_gap: ms(1), triggers: triggers(&names), device: None };
     assert_eq!(check(many), [codes::BAD_TRIGGER], "too many to wait for");
 }
 
@@ -362,7 +363,7 @@ fn a_circle_of_triggers_starts_from_outside() {
     draft.tasks.push(task("starts", ms(80)));
     draft.channels.push(queue("back", "reader", "writer"));
     draft.channels.push(queue("first", "starts", "writer"));
-    let released = |triggers| ArrivalDraft::Sporadic { min_gap: ms(8), triggers };
+    let released = |triggers| ArrivalDraft::Sporadic { min_gap: ms(8), triggers, device: None };
     real_time(&mut draft.tasks[1]).arrival = released(TriggerDraft::only("values"));
     let mut closed = draft.clone();
     closed.channels.pop();

@@ -31,7 +31,10 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
     };
     let arrival = match arrival {
         Arrival::Periodic { period, .. } => format!("every {period}"),
-        Arrival::Sporadic { min_gap, triggers } => {
+        Arrival::Sporadic { min_gap, device: Some(device), .. } => {
+            format!("by device `{device}`, at most every {min_gap}")
+        }
+        Arrival::Sporadic { min_gap, triggers, .. } => {
             let triggers = triggers.iter().map(|trigger| format!("`{trigger}`")).collect::<Vec<_>>();
             format!("by {}, at most every {min_gap}", triggers.join(", "))
         }

@@ -332,8 +332,18 @@ fn task_of(plan: &Plan, known: &Known<'_>, task: &TaskPlan) -> Result<(), Invali
     require!(priorities.contains(priority), "task `{name}` cannot have priority {priority}");
     let period = match arrival {
         Arrival::Periodic { period, .. } => period,
-        Arrival::Sporadic { min_gap, triggers } => {
-            require!(!triggers.is_empty(), "no channel releases task `{name}`");
+        Arrival::Sporadic { min_gap, triggers, device } => {
+            match device {
+                None => require!(!triggers.is_empty(), "no channel releases task `{name}`"),
+                Some(device) => {
+                    require!(triggers.is_empty(), "task `{name}` waits for a device and for a channel");
+                    require!(is_name(device), "`{device}` is not the name of a device");
+                    require!(
+                        core.dispatched.is_none(),
+                        "a device releases task `{name}`, on a core with a dispatcher"
+                    );
+                }
+            }
             unique(triggers.iter().map(String::as_str), |trigger| {
                 format!("task `{name}` waits for `{trigger}` twice")
             })?;

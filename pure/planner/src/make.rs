@@ -64,6 +64,7 @@ impl Planned {
         let model = &decided.model;
         let proof = Proof::find(model, Effort::Whole, &mut faults);
         deadline::report(model, &proof, &mut faults);
+        dispatch::devices(model, &proof.placements, &mut faults);
         let Proof { placements, shared, bounds, served } = proof;
         let channels: Vec<Realisation> =
             model.channel_ids().map(|id| flow::realise(model, id, &bounds, &mut faults)).collect();
@@ -225,9 +226,10 @@ fn class(
         priority_reason: served.or_else(|| placement.priority_reason.clone()),
         arrival: match &task.arrival {
             Arrival::Periodic { period, offset } => Arrival::Periodic { period: *period, offset: *offset },
-            Arrival::Sporadic { min_gap, triggers } => {
+            Arrival::Sporadic { min_gap, triggers, device } => {
                 let triggers = triggers.iter().map(|trigger| model.channel(*trigger).name.clone());
-                Arrival::Sporadic { min_gap: *min_gap, triggers: triggers.collect() }
+                let (triggers, device) = (triggers.collect(), device.clone());
+                Arrival::Sporadic { min_gap: *min_gap, triggers, device }
             }
         },
         deadline: task.deadline,

@@ -118,8 +118,11 @@ fn too_slow() {
 #[test]
 fn a_reader_that_is_released_by_another() {
     let mut draft = three();
-    task(&mut draft, "motor").arrival =
-        ArrivalDraft::Sporadic { min_gap: time("10ms"), triggers: TriggerDraft::only("orders") };
+    task(&mut draft, "motor").arrival = ArrivalDraft::Sporadic {
+        min_gap: time("10ms"),
+        triggers: TriggerDraft::only("orders"),
+        device: None,
+    };
     draft.channels.push(queue("orders", "watch", "motor", "Sample", None));
     let planned = plan(&draft);
     assert!(chain(&planned.plan).latency.is_some());
@@ -132,7 +135,7 @@ fn released_by_the_event() {
     let mut draft = three();
     task(&mut draft, "watch").wcet = cost("100us", 0);
     task(&mut draft, "sensor").arrival =
-        ArrivalDraft::Sporadic { min_gap: time("2ms"), triggers: TriggerDraft::only("events") };
+        ArrivalDraft::Sporadic { min_gap: time("2ms"), triggers: TriggerDraft::only("events"), device: None };
     draft.channels.push(queue("events", "watch", "sensor", "Sample", None));
     draft.chains[0].path.truncate(3);
     let planned = plan(&draft);
@@ -151,7 +154,11 @@ fn queued(sends: u32, takes: u32, triggered: bool) -> Draft {
     let filter = task(&mut draft, "filter");
     filter.deadline = time("2ms");
     filter.arrival = match triggered {
-        true => ArrivalDraft::Sporadic { min_gap: time("2ms"), triggers: TriggerDraft::only("samples") },
+        true => ArrivalDraft::Sporadic {
+            min_gap: time("2ms"),
+            triggers: TriggerDraft::only("samples"),
+            device: None,
+        },
         false => ArrivalDraft::Periodic { period: time("2ms"), offset: Duration::ZERO },
     };
     let mut samples = queue("samples", "sensor", "filter", "Sample", None);

@@ -149,8 +149,11 @@ fn a_chain_through_a_reader_that_someone_else_releases() {
         periodic("clock", "10ms", "10ms", "1ms"),
         periodic("data", "10ms", "10ms", "1ms"),
         periodic("both", "10ms", "9ms", "1ms").with(|task| {
-            task.arrival =
-                ArrivalDraft::Sporadic { min_gap: time("10ms"), triggers: TriggerDraft::only("tick") };
+            task.arrival = ArrivalDraft::Sporadic {
+                min_gap: time("10ms"),
+                triggers: TriggerDraft::only("tick"),
+                device: None,
+            };
         }),
     ];
     draft.channels =
@@ -404,8 +407,11 @@ fn who_releases_decides_what_is_certain() {
     let said = |from: &str| {
         let mut draft = empty(&[0]);
         let released = |task: &mut taut_model::RealTimeDraft| {
-            task.arrival =
-                ArrivalDraft::Sporadic { min_gap: time("10ms"), triggers: TriggerDraft::only("tick") };
+            task.arrival = ArrivalDraft::Sporadic {
+                min_gap: time("10ms"),
+                triggers: TriggerDraft::only("tick"),
+                device: None,
+            };
         };
         draft.tasks = vec![
             periodic("above", "10ms", "3ms", "1ms"),

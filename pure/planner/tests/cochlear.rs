@@ -114,6 +114,7 @@ fn overloaded() {
     task(&mut draft, "output").arrival = taut_model::ArrivalDraft::Sporadic {
         min_gap: time("1ms"),
         triggers: taut_model::TriggerDraft::only("electrodes"),
+        device: None,
     };
     task(&mut draft, "output").wcet = cost("300us", 0);
     let planned = plan(&draft);

@@ -29,8 +29,11 @@ fn draft(order: MessageOrder) -> Draft {
             class: ClassDraft::BestEffort(BestEffort::default()),
         },
     ];
-    task(&mut draft, "serves").arrival =
-        ArrivalDraft::Sporadic { min_gap: time("2ms"), triggers: TriggerDraft::only("requests") };
+    task(&mut draft, "serves").arrival = ArrivalDraft::Sporadic {
+        min_gap: time("2ms"),
+        triggers: TriggerDraft::only("requests"),
+        device: None,
+    };
     draft.clients = vec![ClientDraft { name: "panel".into(), kind: ClientKind::Process, min_gap: None }];
     let lane = Some(MessageLane { message: "requests".into(), order, by: None, sender: 0 });
     let from = SENDERS.map(String::from).to_vec();

@@ -3,6 +3,7 @@
 
 //! When jobs of a task arrive.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use taut_time::Duration;
@@ -33,9 +34,22 @@ pub enum Arrival<C> {
         /// T: the least time between two releases.
         #[cfg_attr(feature = "serde", serde(rename = "sporadic"))]
         min_gap: Duration,
-        /// The channels whose values release the task; at least one, each once. One is written without a list.
-        #[cfg_attr(feature = "serde", serde(rename = "trigger", with = "one_or_many"))]
+        /// The channels whose values release the task, each once; at least one unless a device does. One is written
+        /// without a list.
+        #[cfg_attr(
+            feature = "serde",
+            serde(
+                rename = "trigger",
+                default = "Vec::new",
+                skip_serializing_if = "Vec::is_empty",
+                with = "one_or_many"
+            )
+        )]
         triggers: Vec<C>,
+        /// The device that releases the task instead, by name: a file descriptor of the application, while it can be
+        /// read.
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+        device: Option<String>,
     },
 }
 
@@ -45,6 +59,14 @@ impl<C> Arrival<C> {
         match self {
             Self::Periodic { .. } => &[],
             Self::Sporadic { triggers, .. } => triggers,
+        }
+    }
+
+    /// The device that releases the task.
+    pub fn device(&self) -> Option<&str> {
+        match self {
+            Self::Periodic { .. } => None,
+            Self::Sporadic { device, .. } => device.as_deref(),
         }
     }
 

@@ -118,7 +118,7 @@ impl Queue {
 fn queues(plan: &Plan, seen: &Observations, task: usize) -> Vec<Queue> {
     let of = &plan.tasks[task];
     let released = match &of.class {
-        ClassPlan::RealTime { arrival: Arrival::Sporadic { min_gap, triggers }, .. } => {
+        ClassPlan::RealTime { arrival: Arrival::Sporadic { min_gap, triggers, .. }, .. } => {
             Some((triggers, min_gap.as_ns()))
         }
         _ => None,

@@ -80,6 +80,12 @@ fn set_up(model: &Model) -> String {
             let _ = writeln!(text, "    app.resource(\"{}\", ())?;", resource.name);
         }
     }
+    for (_, _, task) in model.real_time() {
+        if let Some(device) = task.arrival.device() {
+            let gap_ns = task.arrival.period().as_ns();
+            let _ = writeln!(text, "    app.device(\"{device}\", load::ready_every({gap_ns})?)?;");
+        }
+    }
     for id in model.task_ids().filter(|id| model.task(*id).service.is_none()) {
         text.push_str(&task(model, id, "app", "    "));
     }
@@ -122,7 +128,10 @@ fn real_time_task(model: &Model, (id, task): (TaskId, &RealTime), owner: &str, i
             let _ = writeln!(text, "{indent}    let r{at} = create.resource::<()>(\"{}\")?;", resource.name);
         }
     }
-    let (inputs, outputs) = ends(model, PartyId::Task(id), trigger);
+    let (mut inputs, outputs) = ends(model, PartyId::Task(id), trigger);
+    if let Some(device) = task.arrival.device() {
+        inputs.push(format!("load::reads_device(create, \"{device}\")?"));
+    }
     let _ = writeln!(text, "{indent}    let inputs = {};", list(&inputs, indent));
     let _ = writeln!(text, "{indent}    let steps = {};", list(&steps, indent));
     let _ = writeln!(text, "{indent}    let outputs = {};", list(&outputs, indent));

@@ -4,11 +4,14 @@
 //! What the tasks and clients of a synthetic program do: they execute for the time that the manifest states, and move
 //! values. This file is the same for every manifest; `main.rs` follows from the manifest.
 
+use std::io::{ErrorKind, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use taut::{
     AttachError, Caller, Client, ClientReader, ClientReceiver, ClientWriter, Component, Context, Create,
-    Duration, Error, Failure, Instant, Job, Liveness, MessageReader, Payload, QueueReader, QueueWriter, Receiver,
+    Device, Duration, Error, Failure, Instant, Job, Liveness, MessageReader, Payload, QueueReader, QueueWriter, Receiver,
     Remedy, Resource, StateReader, StateWriter, Task,
 };
 
@@ -125,6 +128,41 @@ impl<P: Payload> End for Messages<'_, P> {
     }
 
     // The receiver of a message is a real-time task.
+    fn in_activation(&mut self, _context: &mut Context<'_>) {}
+}
+
+/// A device that can be read every `gap_ns`: the end of a socket into which a thread writes.
+pub fn ready_every(gap_ns: u64) -> Result<OwnedFd, Error> {
+    let refused = |error: std::io::Error| Error::Application(Box::new(error));
+    let (ours, mut theirs) = UnixStream::pair().map_err(refused)?;
+    theirs.set_nonblocking(true).map_err(refused)?;
+    let gap = std::time::Duration::from_nanos(gap_ns);
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(gap);
+            match theirs.write(&[0]) {
+                Err(error) if error.kind() != ErrorKind::WouldBlock => return,
+                _ => {}
+            }
+        }
+    });
+    Ok(ours.into())
+}
+
+/// The device that releases a task, of which a job reads all that is there.
+pub fn reads_device<'p>(create: &mut Create<'_, 'p>, device: &str) -> Result<Box<dyn End + 'p>, Error> {
+    Ok(Box::new(ReadsDevice(create.device(device)?)))
+}
+
+struct ReadsDevice(Device);
+
+impl End for ReadsDevice {
+    fn in_job(&mut self, job: &mut Job<'_>) {
+        let mut bytes = [0; 64];
+        while self.0.read(job, &mut bytes).is_ok_and(|count| count == bytes.len()) {}
+    }
+
+    // A device releases a real-time task.
     fn in_activation(&mut self, _context: &mut Context<'_>) {}
 }
 

@@ -236,12 +236,15 @@ fn receiver(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fau
     }
     let PartyId::Task(id) = *reader else { return };
     let task = &draft.tasks[id.index()];
-    let ClassDraft::RealTime(RealTimeDraft { arrival: ArrivalDraft::Sporadic { triggers, .. }, .. }) =
-        &task.class
+    let ClassDraft::RealTime(RealTimeDraft {
+        arrival: ArrivalDraft::Sporadic { triggers, device, .. }, ..
+    }) = &task.class
     else {
         return;
     };
-    if triggers.is_empty() || triggers.iter().any(|trigger| trigger.channel == channel.name) {
+    if triggers.is_empty() && device.is_none()
+        || triggers.iter().any(|trigger| trigger.channel == channel.name)
+    {
         return;
     }
     let message = format!("message `{name}`: nothing bounds when `{}` looks at it", task.name);
@@ -250,7 +253,7 @@ fn receiver(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fau
         codes::NO_DELIVERY,
         message,
         KeyPath::value(arrival.as_str()),
-        "other channels release it",
+        if device.is_some() { "a device releases it" } else { "other channels release it" },
     )
     .also(at(channel, "to"), "its receiver")
     .help(format!("let the message release it, too: add \"{name}\" to `triggers`; or make it periodic"));

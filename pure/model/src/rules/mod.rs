@@ -176,9 +176,10 @@ fn real_time(draft: &Draft, names: &Names<'_>, task: &RealTimeDraft) -> Option<R
 fn arrival(names: &Names<'_>, arrival: &ArrivalDraft) -> Option<Arrival<ChannelId>> {
     Some(match arrival {
         ArrivalDraft::Periodic { period, offset } => Arrival::Periodic { period: *period, offset: *offset },
-        ArrivalDraft::Sporadic { min_gap, triggers } => {
+        ArrivalDraft::Sporadic { min_gap, triggers, device } => {
             let triggers = triggers.iter().map(|trigger| names.channel(&trigger.channel));
-            Arrival::Sporadic { min_gap: *min_gap, triggers: triggers.collect::<Option<_>>()? }
+            let triggers = triggers.collect::<Option<_>>()?;
+            Arrival::Sporadic { min_gap: *min_gap, triggers, device: device.clone() }
         }
     })
 }

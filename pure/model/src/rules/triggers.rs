@@ -8,7 +8,7 @@ use super::faults::Faults;
 use super::names::{Names, Want};
 use crate::{
     ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, KeyPath, PartyId, RealTimeDraft,
-    TaskId, TriggerDraft, codes,
+    TaskDraft, TaskId, TriggerDraft, codes,
 };
 
 /// The most channels that release one task: its thread waits for all of them at once, with one system call.
@@ -19,8 +19,11 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
     let mut released_by: Vec<Vec<TaskId>> = vec![Vec::new(); draft.tasks.len()];
     for (id, task) in (0..u16::MAX).map(TaskId).zip(&draft.tasks) {
         let ClassDraft::RealTime(real_time) = &task.class else { continue };
-        let ArrivalDraft::Sporadic { triggers, .. } = &real_time.arrival else { continue };
-        count(&task.name, triggers, faults);
+        let ArrivalDraft::Sporadic { triggers, device, .. } = &real_time.arrival else { continue };
+        match device {
+            None => count(&task.name, triggers, faults),
+            Some(device) => released_by_device(draft, (id, &task.name), (device, triggers), faults),
+        }
         let writers = triggers.iter().enumerate().map(|(at, trigger)| {
             let place = place(&task.name, trigger);
             let again = triggers[..at].iter().any(|before| before.channel == trigger.channel);
@@ -43,6 +46,50 @@ fn place(task: &str, trigger: &TriggerDraft) -> KeyPath {
     KeyPath::value(format!("tasks.{task}.arrival.{}", trigger.key))
 }
 
+/// Checks the device of a task: nothing else releases the task, and the device releases no other.
+fn released_by_device(
+    draft: &Draft,
+    (id, task): (TaskId, &str),
+    (device, triggers): (&str, &[TriggerDraft]),
+    faults: &mut Faults<'_>,
+) {
+    let key = format!("tasks.{task}.arrival.device");
+    let at = || KeyPath::value(key.as_str());
+    if faults.wrong(&key) {
+        return;
+    }
+    if let Some(trigger) = triggers.first() {
+        let message = format!("a device and a channel release task `{task}`");
+        faults.push(
+            Fault::error(codes::BAD_TRIGGER, message, at(), "its thread waits for the device alone")
+                .also(place(task, trigger), "and cannot wait for a channel")
+                .help("let a task of its own read the device, and send what it reads to this one"),
+        );
+    }
+    if !taut_policy::is_name(device) {
+        let message = format!("`{device}` is not the name of a device");
+        let fault =
+            Fault::error(codes::BAD_NAME, message, at(), "a letter, then letters, digits, `-` or `_`");
+        faults.push(fault.help("choose a name; the application gives the device by it"));
+        return;
+    }
+    let of = |other: &TaskDraft| match &other.class {
+        ClassDraft::RealTime(RealTimeDraft { arrival: ArrivalDraft::Sporadic { device, .. }, .. }) => {
+            device.clone()
+        }
+        _ => None,
+    };
+    let before = draft.tasks[..id.index()].iter().find(|other| of(other).as_deref() == Some(device));
+    if let Some(other) = before {
+        let message = format!("device `{device}` releases two tasks, `{}` and `{task}`", other.name);
+        faults.push(
+            Fault::error(codes::BAD_TRIGGER, message, at(), "again")
+                .also(KeyPath::value(format!("tasks.{}.arrival.device", other.name)), "here first")
+                .help("let one task read it, and send what it reads to the other"),
+        );
+    }
+}
+
 /// Checks that a receiver states its triggers by one key, at least one and not too many.
 fn count(task: &str, triggers: &[TriggerDraft], faults: &mut Faults<'_>) {
     let arrival = format!("tasks.{task}.arrival");
@@ -51,7 +98,10 @@ fn count(task: &str, triggers: &[TriggerDraft], faults: &mut Faults<'_>) {
     if triggers.is_empty() {
         let message = format!("nothing releases task `{task}`");
         let fault = Fault::error(codes::BAD_TRIGGER, message, KeyPath::value(arrival.as_str()), "no trigger")
-            .help("name the queue whose values release it: `trigger = \"…\"`, or several: `triggers = […]`");
+            .help(
+                "name the queue whose values release it: `trigger = \"…\"`, or several: `triggers = […]`, or a \
+                 device: `device = \"…\"`",
+            );
         faults.push_resting_on(fault, &[&format!("{arrival}.trigger"), &format!("{arrival}.triggers")]);
     } else if triggers.iter().any(is_one) && triggers.iter().any(is_of_many) {
         let message = format!("task `{task}` has `trigger` and `triggers`");

@@ -3,7 +3,7 @@
 
 //! Which scheduler decides on a core: Linux if it can do all that the proof relies on, else a dispatcher.
 
-use taut_model::{Executor, Model, Overrun, SchedulingPolicy};
+use taut_model::{Executor, Fault, KeyPath, Model, Overrun, SchedulingPolicy, codes};
 
 use crate::placement::{Placements, Who};
 
@@ -37,4 +37,25 @@ pub(crate) fn reason(model: &Model, placements: &Placements<'_>, core: usize) ->
         }
     }
     (platform.executor == Executor::Dispatched).then(|| "the manifest asks for it".to_owned())
+}
+
+/// Refuses a task that a device releases on a core with a dispatcher: its thread waits for the device by itself.
+pub(crate) fn devices(model: &Model, placements: &Placements<'_>, faults: &mut Vec<Fault>) {
+    for placement in &placements.placements {
+        let Some(device) = placement.task.arrival.device() else { continue };
+        let Some(reason) = reason(model, placements, placement.core) else { continue };
+        let cpu = model.platform().cores[placement.core];
+        let message = format!("device `{device}` cannot release task `{}` on CPU {cpu}", placement.name);
+        let place = KeyPath::value(format!("tasks.{}.arrival.device", placement.name));
+        faults.push(
+            Fault::error(
+                codes::EXECUTOR_MISFIT,
+                message,
+                place,
+                "Linux must schedule the task that waits for it",
+            )
+            .note(format!("a dispatcher decides on this core: {reason}"))
+            .help("put the task on another core with `core`, and send what it reads to this one"),
+        );
+    }
 }

@@ -170,6 +170,7 @@ fn arrivals(model: &Model, task: &RealTime) -> ArrivalPattern {
         // How long it waits for other tasks depends on those.
         Arrival::Periodic { .. } if task.waits.by > task.jitter => ArrivalPattern::Driven,
         Arrival::Periodic { offset, .. } => ArrivalPattern::Phased(*offset),
+        Arrival::Sporadic { device: Some(_), .. } => ArrivalPattern::Sporadic,
         Arrival::Sporadic { triggers, .. } => {
             let driven = |trigger: &taut_model::ChannelId| model.is_real_time(model.channel(*trigger).writer);
             if triggers.iter().all(driven) { ArrivalPattern::Driven } else { ArrivalPattern::Sporadic }

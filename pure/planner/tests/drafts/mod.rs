@@ -173,8 +173,11 @@ pub fn cochlear() -> Draft {
     });
     processing.service = Some("sound".into());
     let output = real_time("output", "1ms", "100us", 75).with(|task| {
-        task.arrival =
-            ArrivalDraft::Sporadic { min_gap: time("4ms"), triggers: TriggerDraft::only("electrodes") };
+        task.arrival = ArrivalDraft::Sporadic {
+            min_gap: time("4ms"),
+            triggers: TriggerDraft::only("electrodes"),
+            device: None,
+        };
         task.persistent = size("8MiB");
         task.release = size("16KiB");
         task.on_overrun = Overrun::RunOn;

@@ -114,7 +114,8 @@ fn step(name: &str, adds: &str, time: Duration) -> StepPlan {
 /// The plan of the cochlear application, written by hand.
 pub(crate) fn plan() -> Plan {
     let periodic = |offset| Arrival::Periodic { period: us(8_000), offset };
-    let sporadic = Arrival::Sporadic { min_gap: us(4_000), triggers: vec!["electrodes".to_owned()] };
+    let sporadic =
+        Arrival::Sporadic { min_gap: us(4_000), triggers: vec!["electrodes".to_owned()], device: None };
     let tasks = vec![
         task(Task {
             name: "recording",

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Sleeping until a descriptor can be read, and reading and writing without waiting.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::error::{check, check_size};
+use crate::{Error, Result};
+
+/// Ends a sleep in [`wait`]. Any thread may ring it.
+#[derive(Debug)]
+pub struct Wake(OwnedFd);
+
+impl Wake {
+    /// A wake that has not been rung. It is closed on exec.
+    ///
+    /// # Errors
+    /// EMFILE and ENFILE without descriptors left.
+    pub fn new() -> Result<Self> {
+        // SAFETY: plain integers.
+        let fd = check("eventfd", unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
+        // SAFETY: the descriptor is new and ours alone.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Ends the sleep of whoever waits for it, and each later one until [`Wake::clear`]. *Real-time*: one system call.
+    pub fn ring(&self) {
+        // It fails only if the counter is at its limit, and then the wake is rung already.
+        let _ = write(self.0.as_fd(), &1_u64.to_ne_bytes());
+    }
+
+    /// Forgets all rings before. *Real-time*: one system call.
+    pub fn clear(&self) {
+        // It fails only if the wake has not been rung.
+        let _ = read(self.0.as_fd(), &mut [0; 8]);
+    }
+}
+
+/// Makes [`read`] and [`write`] of a descriptor return instead of waiting. This concerns all who use the same open file, also
+/// in other processes.
+///
+/// # Errors
+/// EBADF is impossible for a descriptor that is borrowed; others as `fcntl(2)` says.
+pub fn do_not_block(fd: BorrowedFd<'_>) -> Result {
+    // SAFETY: plain integers.
+    let flags = check("fcntl", unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) })?;
+    // SAFETY: as above.
+    check("fcntl", unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK) }).map(drop)
+}
+
+/// Sleeps until `device` can be read, has failed or was closed by its other side, until `wake` is rung, until a signal arrives,
+/// or for at most `patience_ms`, if there is one. Returns whether the device ended the sleep.
+///
+/// *Real-time*: waits only for these; one system call.
+pub fn wait(device: Option<BorrowedFd<'_>>, wake: Option<&Wake>, patience_ms: Option<u16>) -> bool {
+    // `poll` skips negative descriptors.
+    let raw = |fd: Option<BorrowedFd<'_>>| fd.map_or(-1, |fd| fd.as_raw_fd());
+    let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut entries = [entry(raw(device)), entry(raw(wake.map(|wake| wake.0.as_fd())))];
+    let patience = patience_ms.map_or(-1, libc::c_int::from);
+    // SAFETY: two entries, which are ours.
+    let ended = unsafe { libc::poll(entries.as_mut_ptr(), 2, patience) };
+    ended > 0 && entries[0].revents != 0
+}
+
+/// Reads what is there, at most as much as fits, and returns how many bytes; 0 at the end of the file.
+///
+/// *Real-time*: one system call, which does not wait after [`do_not_block`]. How long it takes depends on the device's driver.
+///
+/// # Errors
+/// EAGAIN if nothing is there; others as `read(2)` says.
+pub fn read(fd: BorrowedFd<'_>, to: &mut [u8]) -> Result<usize> {
+    // SAFETY: the bytes are ours, and as many as we say.
+    check_size("read", unsafe { libc::read(fd.as_raw_fd(), to.as_mut_ptr().cast(), to.len()) })
+}
+
+/// Writes as much as fits now, and returns how many bytes.
+///
+/// *Real-time*: as [`read`].
+///
+/// # Errors
+/// EAGAIN if nothing fits; others as `write(2)` says. A peer that is gone is EPIPE, and SIGPIPE, which Rust programs ignore.
+pub fn write(fd: BorrowedFd<'_>, from: &[u8]) -> Result<usize> {
+    // SAFETY: the bytes are readable, and as many as we say.
+    check_size("write", unsafe { libc::write(fd.as_raw_fd(), from.as_ptr().cast(), from.len()) })
+}
+
+impl From<Error> for std::io::Error {
+    /// The error number; the name of the call is lost.
+    fn from(error: Error) -> Self {
+        Self::from_raw_os_error(error.errno)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "calls poll")]
+    fn a_sleep_ends_by_the_device_or_the_wake() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let wake = Wake::new().unwrap();
+        let wait = |patience| wait(Some(ours.as_fd()), Some(&wake), patience);
+        let before = Instant::now();
+        assert!(!wait(Some(30)));
+        assert!(before.elapsed() >= Duration::from_millis(30), "nothing was there");
+        wake.ring();
+        wake.ring();
+        assert!(!wait(None), "the wake ended it");
+        assert!(!wait(None), "until it is cleared");
+        wake.clear();
+        assert!(!wait(Some(1)));
+        write(theirs.as_fd(), b"abc").unwrap();
+        assert!(wait(None));
+        assert!(super::wait(Some(ours.as_fd()), None, None), "still there");
+        wake.ring();
+        assert!(!super::wait(None, Some(&wake), None), "nobody asked for the device");
+        do_not_block(ours.as_fd()).unwrap();
+        let mut bytes = [0; 8];
+        assert_eq!(read(ours.as_fd(), &mut bytes), Ok(3));
+        assert_eq!(&bytes[..3], b"abc");
+        assert!(read(ours.as_fd(), &mut bytes).unwrap_err().would_block());
+        drop(theirs);
+        assert!(wait(None), "the other side is gone");
+        assert_eq!(read(ours.as_fd(), &mut bytes), Ok(0));
+        assert_eq!(write(ours.as_fd(), b"x").unwrap_err().errno, libc::EPIPE);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "calls poll")]
+    fn a_ring_from_another_thread_ends_a_sleep() {
+        let wake = Wake::new().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(20));
+                wake.ring();
+            });
+            assert!(!wait(None, Some(&wake), None));
+        });
+    }
+}
