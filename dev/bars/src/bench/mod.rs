@@ -5,6 +5,7 @@
 
 mod bare;
 pub(crate) mod cost;
+pub(crate) mod ready;
 pub(crate) mod release;
 
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ const BENCHES: &[Bench] = &[
     ("release", |tree| {
         build(tree).and_then(|()| release::measure(tree)).map(|rounds| release::table(&rounds))
     }),
+    ("ready", |tree| build(tree).and_then(|()| ready::measure(tree)).map(|rounds| ready::table(&rounds))),
     ("cost", |tree| cost::measure(tree).map(|rows| cost::table(&rows, &figure))),
 ];
 

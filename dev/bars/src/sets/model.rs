@@ -7,6 +7,8 @@
 use serde_json::{Map, Value};
 use xtask::Tree;
 
+use crate::bench::ready;
+use crate::observed::build;
 use crate::peers;
 use crate::row::{Held, Row};
 
@@ -24,11 +26,26 @@ const URGENT: f64 = 1.0 / 3.0;
 /// one that is being handled, and the heap is seldom locked.
 const IDLE: f64 = 1.0;
 
-/// Measures all bars of this set, in about three minutes after the build.
+/// What a device takes to its job, in the time that it takes to a thread that blocks in `read`.
+const READY: f64 = 1.1;
+
+/// Measures all bars of this set, in about four minutes after the build.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let folder = tree.target().join("bars/model");
     let run = peers::messages_for_bars(tree, ROUNDS, &folder).and_then(|text| Rounds::of(&text));
-    bars(&run)
+    let mut rows = bars(&run);
+    rows.push(ready(tree));
+    rows
+}
+
+/// From a device to its job, compared with a thread that blocks in `read`.
+fn ready(tree: &Tree) -> Row {
+    let measured = build(tree).and_then(|()| ready::measure(tree));
+    if let Ok(measured) = &measured {
+        print!("{}", ready::table(measured));
+    }
+    let ratios = measured.map(|measured| ready::ratios(&measured));
+    Row::at_most("device to its job p50, taut / bare read", READY, "x", Held::Median, ratios)
 }
 
 /// The rounds of a run, each with its named figures.
