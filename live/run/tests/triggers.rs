@@ -165,6 +165,31 @@ fn either_channel_releases_and_a_job_takes_from_both() {
     }
 }
 
+/// Best-effort tasks begin before release 0. What they send then is due at release 0, and the gap counts from there.
+#[test]
+fn what_was_sent_before_release_0_is_due_then() {
+    for (name, executor) in EXECUTORS {
+        // A machine may let the sender begin late.
+        let was_early = (0..5).any(|_| {
+            let (outcome, calls) = steered(executor, |context, (counts, pairs), calls| {
+                (1..=6).for_each(|count| counts.send(context, count).unwrap());
+                pairs.send(context, [7, 0]).unwrap();
+                wait(context, calls, 6, 1);
+            });
+            assert_eq!(took(&calls), ((1..=6).collect(), vec![7]), "{name}");
+            let begun = outcome.of(Kind::Begin)[0].at;
+            let releases = outcome.of_task(Kind::Release, 0);
+            let due = releases
+                .iter()
+                .zip(0..)
+                .all(|(release, at)| release.at.as_ns() >= begun.as_ns() + at * GAP_NS);
+            assert!(due, "{name}: {releases:?} of {begun:?}");
+            outcome.of(Kind::Send)[0].at < begun
+        });
+        assert!(was_early, "{name}: nothing was sent before release 0");
+    }
+}
+
 #[test]
 fn values_wait_for_a_pause() {
     for (name, executor) in EXECUTORS {

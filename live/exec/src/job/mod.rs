@@ -31,6 +31,14 @@ pub trait Work: Send {
     /// Runs one job. A panic stops the executor, and [`Setup::run`](crate::Setup::run) resumes the panic.
     fn run(&mut self, job: &mut Job<'_>);
 
+    /// Learns when release 0 is, in ns of the monotonic clock. The dispatcher calls this once, before everything else; nothing
+    /// is released before that instant.
+    ///
+    /// *Real-time*: must be bounded. A panic counts as a panic of a job.
+    fn begin(&mut self, origin_ns: u64) {
+        let _ = origin_ns;
+    }
+
     /// For a task with [`Release::Polled`](crate::Release::Polled): the instant since which there is something to do,
     /// or `None`. `now_ns` and the result are ns of the monotonic clock. The work keeps what it found for the job that
     /// is released then. An instant in the future puts the release off until then.

@@ -33,6 +33,7 @@ pub(crate) fn dispatch(
     // There is only one dispatcher.
     let Some(responder) = shared.requests.responder() else { return };
     let admissions = Admissions::new(works.works.len());
+    works.begin(panicked, origin_ns);
     begin(shared, origin_ns);
     listeners.begin_at(origin_ns);
     let returned = Vec::with_capacity(shared.back.len());

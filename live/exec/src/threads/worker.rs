@@ -53,6 +53,15 @@ impl<'w> Works<'w> {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).take().map(ManuallyDrop::into_inner)
     }
 
+    /// Tells all works when release 0 is. Only the dispatcher calls this, before it releases anything.
+    pub(crate) fn begin(&self, panicked: &(dyn Fn() + Sync), origin_ns: u64) {
+        for work in &self.works {
+            // SAFETY: no task has a job yet, and only the dispatcher gives one.
+            let work = unsafe { &mut *work.get() };
+            let _ = self.call(panicked, || work.begin(origin_ns));
+        }
+    }
+
     /// Asks a task's work whether there is something to do, if the state allows the question, and reports the release
     /// to the rule. Returns whether it put a release into the calendar. `above`: the caller is the dispatcher, which
     /// has reported all that was due at `now_ns`.
