@@ -12,6 +12,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod absence;
+mod applications;
 mod checkers;
 mod command;
 mod counts;
@@ -116,9 +117,10 @@ enum Task {
     Storm(storm::Storm),
     /// The long forms of the tests, again and again for a time; or one of them
     Soak {
-        /// `execute`: random sets on threads, analysed, executed and simulated, beside a load; `mutants`: changes of the
-        /// source that no test notices; what the time was too short for is counted as skipped
-        #[arg(value_parser = ["execute", "mutants"])]
+        /// `execute`: random sets on threads, analysed, executed and simulated, beside a load; `applications`: random
+        /// applications, planned, executed and judged; `mutants`: changes of the source that no test notices; what the time
+        /// was too short for is counted as skipped
+        #[arg(value_parser = ["applications", "execute", "mutants"])]
         name: Option<String>,
         /// How long
         #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1440))]
@@ -175,6 +177,9 @@ pub fn run() -> ExitCode {
         Task::Soak { name: None, minutes, .. } => suite::soak(&tree, minutes),
         Task::Soak { name: Some(name), only, minutes, .. } if name == "mutants" => {
             closing(&tree, &mutants::steps(only.as_deref(), minutes))
+        }
+        Task::Soak { name: Some(name), minutes, .. } if name == "applications" => {
+            applications::soak(&tree, minutes)
         }
         Task::Soak { name: Some(_), minutes, load, .. } => oracle::soak(&tree, minutes, load),
     }

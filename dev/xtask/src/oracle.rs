@@ -56,7 +56,7 @@ const NOT_EXECUTED: i32 = 4;
 /// The outcome of a program that reports what it left out: by [`NOT_EXECUTED`] if it left out everything, by lines
 /// that begin with [`SKIPPED`] if it left out a part. A run with canaries does not end with this code: an error that
 /// was never made is not caught.
-fn executed(output: Output) -> Outcome {
+pub(crate) fn executed(output: Output) -> Outcome {
     let said: Vec<&str> = output.stdout.lines().filter_map(|line| line.strip_prefix(SKIPPED)).collect();
     let mut outcome = match output.end {
         End::Code(NOT_EXECUTED) => Outcome::skipped(""),

@@ -13,8 +13,8 @@ use crate::tally::Tally;
 use crate::toolchain;
 use crate::tree::Tree;
 use crate::{
-    absence, counts, deny, document, drivers, exchange, names, nightly, oracle, orderings, peers, python,
-    skips, spdx, step,
+    absence, applications, counts, deny, document, drivers, exchange, names, nightly, oracle, orderings,
+    peers, python, skips, spdx, step,
 };
 
 /// The steps of `cargo xtask test`, which must pass on the machine of a contributor.
@@ -41,6 +41,7 @@ pub(crate) fn ci() -> Vec<Step> {
     steps.extend(applications());
     steps.extend(python::steps());
     steps.extend(oracle::steps());
+    steps.push(applications::step());
     steps.extend(drivers::steps());
     steps.extend(exchange::steps());
     steps.extend(beside_others());

@@ -82,6 +82,7 @@ pub(super) const CRATES: &[CrateEntry] = &[
     edge("apps/cochlear", &["taut"]),
     edge("apps/drive", &["taut"]),
     edge("dev/hazards", &["time", "event", "model", "manifest", "plan", "planner", "sys", "lock", "exec"]),
+    edge("dev/applications", &["time", "event", "manifest", "plan", "planner", "report", "boot", "run"]),
     edge("dev/device", &["taut"]),
     edge("dev/jitter", &["taut"]),
     edge("dev/oracle", &["time", "event", "model", "analysis", "sim", "sys", "gauge", "lock", "exec"]),

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What the tasks of any drawn application do, as its plan says: a job executes for a part of what it may, takes all that it
+//! may take, and sends all that it may send. Every value has its sender and its number, so what is lost or comes twice shows.
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use taut_plan::{Arrival, ChannelKind, ChannelPlan, ClassPlan, Plan};
+use taut_run::{
+    App, Component, Context, Create, Device, Error, Failure, Job, MessageReader, QueueReader, QueueWriter,
+    Receiver, StateReader, StateWriter, Task, payload_with,
+};
+use taut_time::Duration;
+
+use crate::draw::Draw;
+
+payload_with! {
+    "taut_run::zerocopy"
+    /// A value of any channel.
+    pub(crate) struct Value { urgency: u32, sender: u32, number: u64 }
+}
+
+/// What readers got, by channel and sender: how many values, and the largest number. Each task has its own, so no job waits
+/// for another or uses the heap.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    senders: usize,
+    counts: Vec<(u64, u64)>,
+    /// What must not be.
+    pub(crate) wrong: Vec<String>,
+}
+
+/// What all tasks have seen, once they have ended.
+pub(crate) type Shared = Arc<Mutex<Seen>>;
+
+impl Seen {
+    pub(crate) fn of_plan(plan: &Plan) -> Self {
+        let senders = plan.tasks.len();
+        Self { senders, counts: vec![(0, 0); senders * plan.channels.len()], wrong: Vec::new() }
+    }
+
+    /// A value has come. `ordered`: numbers of one sender rise; `lost`: how many are missing since the last one.
+    fn take(&mut self, channel: usize, value: &Value, ordered: bool, lost: u64) {
+        let entry = &mut self.counts[channel * self.senders + value.sender as usize];
+        let next = entry.1 + 1 + lost;
+        if ordered && value.number != next && self.wrong.len() < 10 {
+            self.wrong.push(format!("channel {channel}: {value:?}, expected number {next}"));
+        }
+        *entry = (entry.0 + 1, entry.1.max(value.number));
+    }
+
+    /// How many values of a sender were got, and the largest number.
+    pub(crate) fn of(&self, channel: usize, sender: u32) -> (u64, u64) {
+        self.counts[channel * self.senders + sender as usize]
+    }
+
+    /// Adds what another task has seen: each channel has one reader that counts.
+    fn add(&mut self, other: &Self) {
+        for (all, own) in self.counts.iter_mut().zip(&other.counts) {
+            *all = (all.0 + own.0, all.1.max(own.1));
+        }
+        self.wrong.extend_from_slice(&other.wrong);
+    }
+}
+
+/// An end that a task writes.
+#[expect(clippy::large_enum_variant, reason = "few, and made before release 0")]
+enum Output<'p> {
+    Queue { end: QueueWriter<'p, Value>, sends: u32, next: u64 },
+    State(StateWriter<'p, Value>, u64),
+}
+
+/// An end that a task reads.
+enum Input<'p> {
+    Queue { at: usize, end: QueueReader<'p, Value>, lost: u64 },
+    Message { at: usize, ordered: bool, end: MessageReader<'p, Value> },
+    State(StateReader<'p, Value>, u64),
+    Device(Device),
+}
+
+/// A task: its ends, and how long a job executes.
+struct Works<'p> {
+    number: u32,
+    inputs: Vec<Input<'p>>,
+    outputs: Vec<Output<'p>>,
+    most: Duration,
+    draw: Draw,
+    seen: Seen,
+    shared: Shared,
+    /// The channel whose values the runtime hands over.
+    handed: usize,
+}
+
+fn lane(channel: &ChannelPlan) -> Option<&str> {
+    channel.lane.as_ref().map(|lane| lane.message.as_str())
+}
+
+impl<'p> Works<'p> {
+    fn new(
+        plan: &Plan,
+        task: usize,
+        create: &mut Create<'_, 'p>,
+        seed: u64,
+        shared: &Shared,
+    ) -> Result<Self, Error> {
+        let of = &plan.tasks[task];
+        let (mut inputs, mut outputs, mut handed) = (Vec::new(), Vec::new(), usize::MAX);
+        for (at, channel) in plan.channels.iter().enumerate() {
+            if channel.writer.name == of.name {
+                outputs.push(match channel.kind {
+                    ChannelKind::State => Output::State(create.state_writer(&channel.name)?, 0),
+                    ChannelKind::Queue => {
+                        let end = create.queue_writer(lane(channel).unwrap_or(&channel.name))?;
+                        Output::Queue { end, sends: channel.sends_per_release, next: 1 }
+                    }
+                });
+            }
+            let Some(reader) = channel.readers.iter().find(|reader| reader.name == of.name) else { continue };
+            match (channel.kind, &channel.lane) {
+                (ChannelKind::State, _) => inputs.push(Input::State(create.state_reader(&channel.name)?, 0)),
+                (_, Some(lane)) if plan.lanes(&lane.message)[0].0 == at => {
+                    let ordered = lane.by.is_none();
+                    inputs.push(Input::Message { at, ordered, end: create.message_reader(&lane.message)? });
+                }
+                (_, Some(_)) => {}
+                (_, None) if reader.triggered && sole_trigger(plan, task).is_some() => handed = at,
+                (_, None) => {
+                    inputs.push(Input::Queue { at, end: create.queue_reader(&channel.name)?, lost: 0 });
+                }
+            }
+        }
+        let mut most = Duration::ZERO;
+        if let ClassPlan::RealTime { arrival, wcet, .. } = &of.class {
+            most = Duration::from_ns(wcet.as_ns() / 3);
+            if let Some(device) = arrival.device() {
+                inputs.push(Input::Device(create.device(device)?));
+            }
+        }
+        let number = u32::try_from(task).unwrap_or(u32::MAX);
+        let draw = Draw::new(seed ^ u64::from(number) << 32);
+        let (seen, shared) = (Seen::of_plan(plan), shared.clone());
+        Ok(Self { number, inputs, outputs, most, draw, seen, shared, handed })
+    }
+
+    /// One job: executes, takes and sends.
+    fn work(&mut self, job: &mut Job<'_>, value: Option<Value>) -> Result<(), Failure> {
+        let until = Duration::from_ns(self.draw.pick(0, self.most.as_ns()));
+        let begun = job.now();
+        while job.now().since(begun) < until {
+            std::hint::spin_loop();
+        }
+        let seen = &mut self.seen;
+        if let Some(value) = value {
+            seen.take(self.handed, &value, true, 0);
+        }
+        for input in &mut self.inputs {
+            match input {
+                Input::Queue { at, end, .. } => {
+                    while let Some(value) = end.receive(job) {
+                        seen.take(*at, &value, true, 0);
+                    }
+                }
+                Input::Message { at, ordered, end } => {
+                    while let Some(delivered) = end.next(job) {
+                        seen.take(*at, delivered.value, *ordered, 0);
+                    }
+                }
+                Input::State(end, last) => {
+                    let newest = end.latest(job).map_or(0, |value| value.number);
+                    if newest < *last {
+                        seen.wrong.push(format!("a state went back from {last} to {newest}"));
+                    }
+                    *last = newest;
+                }
+                Input::Device(line) => {
+                    let mut bytes = [0; 64];
+                    // What does not fit into this job releases the next one.
+                    let _ = line.read(job, &mut bytes);
+                }
+            }
+        }
+        for output in &mut self.outputs {
+            match output {
+                Output::Queue { end, sends, next } => {
+                    for _ in 0..*sends {
+                        let urgency = self.draw.pick(0, 3) as u32;
+                        let value = Value { urgency, sender: self.number, number: *next };
+                        // Only a queue to a reader that is not real-time may be full.
+                        if end.send(job, value).is_ok() {
+                            *next += 1;
+                        }
+                    }
+                }
+                Output::State(end, number) => {
+                    *number += 1;
+                    let _ = end.publish(job, Value { urgency: 0, sender: self.number, number: *number });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A best-effort task: sends as fast as it may, or receives all there is.
+    fn in_background(mut self, context: &mut Context<'_>) {
+        while !context.stopping() {
+            for input in &mut self.inputs {
+                let Input::Queue { at, end, lost } = input else { continue };
+                while let Some(value) = end.receive_within(context, Duration::from_ms(5)) {
+                    self.seen.take(*at, &value, true, end.lost() - *lost);
+                    *lost = end.lost();
+                }
+            }
+            for output in &mut self.outputs {
+                let Output::Queue { end, next, .. } = output else { continue };
+                let value = Value { urgency: 9, sender: self.number, number: *next };
+                if end.send(context, value).is_ok() {
+                    *next += 1;
+                }
+            }
+            context.sleep(Duration::from_us(self.draw.pick(50, 2_000)));
+        }
+        self.show();
+    }
+
+    /// Adds what this task has seen to what all have.
+    fn show(&self) {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).add(&self.seen);
+    }
+}
+
+impl Component for Works<'_> {
+    fn finish(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        self.show();
+        Ok(())
+    }
+}
+
+impl Task for Works<'_> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        self.work(job, None)
+    }
+}
+
+impl Receiver<Value> for Works<'_> {
+    fn receive(&mut self, job: &mut Job<'_>, value: Value) -> Result<(), Failure> {
+        self.work(job, Some(value))
+    }
+}
+
+/// The queue that alone releases a task, and is no lane.
+fn sole_trigger(plan: &Plan, task: usize) -> Option<usize> {
+    let ClassPlan::RealTime { arrival: Arrival::Sporadic { triggers, .. }, .. } = &plan.tasks[task].class
+    else {
+        return None;
+    };
+    let [one] = triggers.as_slice() else { return None };
+    plan.channel(one).filter(|at| plan.channels[*at].lane.is_none())
+}
+
+/// Gives an application the code of all its tasks.
+pub(crate) fn set_up(app: &mut App<'_>, plan: &Plan, seed: u64, shared: &Shared) -> Result<(), Error> {
+    for (at, task) in plan.tasks.iter().enumerate() {
+        let device = match &task.class {
+            ClassPlan::RealTime { arrival, .. } => arrival.device(),
+            ClassPlan::BestEffort {} => None,
+        };
+        if let Some(device) = device {
+            app.device(device, line(seed).map_err(|error| Error::Application(error.into()))?)?;
+        }
+        match &task.class {
+            ClassPlan::BestEffort {} => app.best_effort(&task.name, |create| {
+                let works = Works::new(plan, at, create, seed, shared)?;
+                Ok(move |context: &mut Context<'_>| works.in_background(context))
+            })?,
+            ClassPlan::RealTime { .. } if sole_trigger(plan, at).is_some() => {
+                app.receiver::<Value, _>(&task.name, |create| Works::new(plan, at, create, seed, shared))?;
+            }
+            ClassPlan::RealTime { .. } => {
+                app.task(&task.name, |create| Works::new(plan, at, create, seed, shared))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A device into which an ordinary thread writes at drawn instants, now and then as fast as it can.
+fn line(seed: u64) -> std::io::Result<std::os::fd::OwnedFd> {
+    let (ours, mut theirs) = UnixStream::pair()?;
+    theirs.set_nonblocking(true)?;
+    let mut draw = Draw::new(seed ^ 0xdead);
+    std::thread::spawn(move || {
+        loop {
+            let burst = if draw.chance(10) { 1_000 } else { 1 };
+            for _ in 0..burst {
+                match theirs.write(&[0; 32]) {
+                    Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => return,
+                    _ => {}
+                }
+            }
+            std::thread::sleep(std::time::Duration::from_micros(draw.pick(200, 8_000)));
+        }
+    });
+    Ok(ours.into())
+}

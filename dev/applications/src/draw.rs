@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Draws an application: its manifest. What its tasks do follows from the plan ([`crate::code`]).
+
+use std::fmt::Write;
+
+/// A generator of random numbers: xorshift64*.
+#[derive(Clone, Debug)]
+pub(crate) struct Draw(u64);
+
+impl Draw {
+    pub(crate) fn new(seed: u64) -> Self {
+        // Seeds that are close give sequences that are not.
+        let mut draw = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        (0..4).for_each(|_| _ = draw.next());
+        draw
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// A number from `low` to `high`.
+    pub(crate) fn pick(&mut self, low: u64, high: u64) -> u64 {
+        low + self.next() % (high - low + 1)
+    }
+
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
+        self.pick(1, 100) <= percent
+    }
+
+    fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.pick(0, of.len() as u64 - 1) as usize]
+    }
+}
+
+/// Periods in ms.
+const PERIODS: [u64; 6] = [4, 5, 8, 10, 20, 40];
+/// The payload of every channel.
+const PAYLOAD: &str = "Value = { fields = { urgency = \"u32\", sender = \"u32\", number = \"u64\" } }";
+
+/// The manifest of an application: periodic tasks that send to others, a receiver of a message, one of several triggers, a
+/// device, a state, and values that leave the real-time side; a part of these.
+pub(crate) fn manifest(draw: &mut Draw) -> String {
+    let dispatched = draw.chance(40);
+    let executor = if dispatched { "executor = \"dispatched\"\n" } else { "" };
+    let mut text = format!(
+        "manifest = 1\n[app]\nname = \"drawn\"\n[platform]\ncores = [0]\nhousekeeping = [1]\nmemory = \"32MiB\"\n\
+         on-missing-privilege = \"degrade\"\n{executor}\
+         [platform.overheads]\nrelease = \"550us\"\ncontext-switch = \"10us\"\nkernel-blocking = \"50us\"\n\
+         [payloads]\n{PAYLOAD}\n"
+    );
+    let periodic = draw.pick(2, 4);
+    let mut senders = Vec::new();
+    for at in 0..periodic {
+        let (period, wcet) = (draw.one_of(&PERIODS), draw.pick(80, 300));
+        let name = format!("task{at}");
+        task(&mut text, &name, &format!("{{ periodic = \"{period}ms\" }}"), period, wcet);
+        senders.push(name);
+    }
+    if !dispatched && draw.chance(50) {
+        let gap = draw.one_of(&[2, 4, 5]);
+        task(&mut text, "senses", &format!("{{ sporadic = \"{gap}ms\", device = \"line\" }}"), gap, 80);
+        senders.push("senses".to_owned());
+    }
+    text.push_str("[tasks.noise]\nclass = \"best-effort\"\n");
+    message(&mut text, draw, &senders);
+    if draw.chance(60) {
+        several_triggers(&mut text, draw, &senders);
+    }
+    if draw.chance(60) {
+        let from = draw.one_of(&senders.iter().map(String::as_str).collect::<Vec<_>>());
+        let overflow = draw.one_of(&["drop-oldest", "clear", "reject"]);
+        let reception = draw.one_of(&["poll", "wait"]);
+        let _ = write!(
+            text,
+            "[tasks.logger]\nclass = \"best-effort\"\n{}reception = \"{reception}\"\ncapacity = 64\n\
+             overflow = \"{overflow}\"\n",
+            channel("log", "queue", &format!("\"{from}\""), "logger")
+        );
+    }
+    if draw.chance(60) && senders.len() > 1 {
+        let _ = write!(text, "{}", channel("newest", "state", &format!("\"{}\"", senders[0]), &senders[1]));
+    }
+    text
+}
+
+fn task(text: &mut String, name: &str, arrival: &str, deadline_ms: u64, wcet_us: u64) {
+    let _ = write!(
+        text,
+        "[tasks.{name}]\narrival = {arrival}\ndeadline = \"{deadline_ms}ms\"\n\
+         wcet = {{ value = \"{wcet_us}us\", source = \"guess\" }}\non-overrun = \"run-on\"\n"
+    );
+}
+
+/// The head of a channel's table.
+fn channel(name: &str, kind: &str, from: &str, to: &str) -> String {
+    format!("[channels.{name}]\nkind = \"{kind}\"\nfrom = {from}\nto = \"{to}\"\npayload = \"Value\"\n")
+}
+
+fn list(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    format!("[{}]", names.join(", "))
+}
+
+fn message(text: &mut String, draw: &mut Draw, senders: &[String]) {
+    let gap = draw.one_of(&[2, 3, 4]);
+    task(text, "serves", &format!("{{ sporadic = \"{gap}ms\", trigger = \"asks\" }}"), gap, 100);
+    let mut from: Vec<&str> = senders.iter().map(String::as_str).filter(|_| draw.chance(70)).collect();
+    if from.is_empty() {
+        from.push(&senders[0]);
+    }
+    if draw.chance(60) {
+        from.insert(draw.pick(0, from.len() as u64) as usize, "noise");
+    }
+    let order = match draw.pick(0, 2) {
+        0 => "order = \"sender\"\n",
+        1 => "order = \"fifo\"\n",
+        _ => "order = \"specified\"\norder-by = \"urgency\"\n",
+    };
+    let takes = draw.pick(1, 4);
+    let sends = draw.pick(1, 2);
+    let _ = write!(
+        text,
+        "{}{order}takes-per-release = {takes}\nsends-per-release = {sends}\n",
+        channel("asks", "message", &list(&from), "serves")
+    );
+}
+
+fn several_triggers(text: &mut String, draw: &mut Draw, senders: &[String]) {
+    let gap = draw.one_of(&[3, 4]);
+    task(text, "mixes", &format!("{{ sporadic = \"{gap}ms\", triggers = [\"left\", \"right\"] }}"), gap, 100);
+    let from = |at: u64| format!("\"{}\"", senders[at as usize % senders.len()]);
+    let (left, right) = (from(draw.pick(0, 9)), from(draw.pick(0, 9)));
+    for (name, from) in [("left", left), ("right", right)] {
+        let takes = draw.pick(1, 3);
+        let _ = writeln!(text, "{}takes-per-release = {takes}", channel(name, "queue", &from, "mixes"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_one_application() {
+        let of = |seed| manifest(&mut Draw::new(seed));
+        assert_eq!(of(7), of(7));
+        let all: std::collections::HashSet<String> = (0..100).map(of).collect();
+        assert!(all.len() > 95, "{}", all.len());
+        for part in ["fifo", "specified", "device", "triggers", "clear", "dispatched", "newest"] {
+            assert!(all.iter().any(|text| text.contains(part)), "{part}");
+        }
+    }
+}

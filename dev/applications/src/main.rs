@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Draws applications, plans them, executes each for a moment, and judges: no bound of the plan is exceeded beyond what the
+//! machine's own stalls explain, no value of a real-time sender is lost, no value comes twice, and what was lost of the others
+//! was counted. A run on dispatched cores is replayed by `taut replay` as well, if its path is given.
+//!
+//! `cargo xtask soak applications` builds it and starts it.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
+
+mod code;
+mod draw;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Parser;
+use taut_boot::Guarantees;
+use taut_event::Kind;
+use taut_event::file::Run;
+use taut_manifest::{SourceText, load};
+use taut_plan::{ClassPlan, Input, Plan, digest};
+use taut_planner::Planned;
+use taut_report::{Report, RunVerdict};
+use taut_run::{Config, RECORDING, Reason, RunObserver};
+use taut_time::Duration;
+
+use crate::code::{Seen, Shared};
+use crate::draw::Draw;
+
+/// Random applications, planned and executed.
+#[derive(Debug, Parser)]
+#[command(name = "taut-applications")]
+struct Arguments {
+    /// How many applications are executed.
+    #[arg(long, default_value_t = 20)]
+    runs: u64,
+    /// What the applications follow from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How long each runs (ms).
+    #[arg(long, default_value_t = 300)]
+    length: u64,
+    /// Ends after this time (s), whatever is left.
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// The command `taut`, for replays.
+    #[arg(long)]
+    taut: Option<PathBuf>,
+}
+
+/// What became of all runs.
+#[derive(Debug, Default)]
+struct Sums {
+    drawn: u64,
+    refused: u64,
+    executed: u64,
+    jobs: u64,
+    values: u64,
+    excused: u64,
+    broken: Vec<String>,
+    replayed: u64,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let begun = std::time::Instant::now();
+    let mut sums = Sums::default();
+    let mut seed = arguments.seed;
+    while sums.executed < arguments.runs
+        && arguments.seconds.is_none_or(|seconds| begun.elapsed().as_secs() < seconds)
+    {
+        seed += 1;
+        sums.drawn += 1;
+        let manifest = draw::manifest(&mut Draw::new(seed));
+        match planned(&manifest) {
+            Err(why) => {
+                eprintln!("seed {seed}: a drawn manifest is no manifest: {why}\n{manifest}");
+                return ExitCode::FAILURE;
+            }
+            Ok(None) => sums.refused += 1,
+            Ok(Some(plan)) => match executed(&plan, &manifest, seed, &arguments, &mut sums) {
+                Ok(()) => sums.executed += 1,
+                Err(Problem::Skipped(why)) => {
+                    println!("skipped: nothing was executed: {why}");
+                    return ExitCode::from(4);
+                }
+                Err(Problem::Found(what)) => {
+                    eprintln!("seed {seed}: {what}\n{manifest}");
+                    sums.executed += 1;
+                    sums.broken.push(format!("seed {seed}: {what}"));
+                }
+            },
+        }
+    }
+    println!(
+        "{} applications drawn, {} not proven, {} executed: {} jobs, {} values, {} late by the machine alone; {} replayed; {} \
+         with a finding",
+        sums.drawn,
+        sums.refused,
+        sums.executed,
+        sums.jobs,
+        sums.values,
+        sums.excused,
+        sums.replayed,
+        sums.broken.len()
+    );
+    if sums.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The plan of a manifest; `None` if it is not proven.
+fn planned(manifest: &str) -> Result<Option<Plan>, String> {
+    let source = SourceText { name: "taut.toml".to_owned(), text: manifest.to_owned() };
+    let loaded = load(&source, &[]);
+    let Some(model) = loaded.model else {
+        // More is sent than is taken, or a lane could be full: a proof is refused, by the rules of the model.
+        let refusals = ["TAUT0407", "TAUT0408", "TAUT0419"];
+        let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
+        return if refusals.iter().any(|code| shown.contains(code)) { Ok(None) } else { Err(shown) };
+    };
+    let input = Input { path: "taut.toml".to_owned(), hash: digest(manifest.as_bytes()) };
+    let planned = Planned::make(&model, vec![input]);
+    Ok(planned.plan.proven.then_some(planned.plan))
+}
+
+/// Why a run does not count as good.
+enum Problem {
+    /// The machine does not run it.
+    Skipped(String),
+    /// Something is wrong.
+    Found(String),
+}
+
+/// Says nothing.
+struct Quiet;
+
+impl RunObserver for Quiet {
+    fn guarantees(&mut self, _: &Guarantees) {}
+    fn removed_stale(&mut self, _: &str) {}
+    fn started(&mut self, _: &Plan, _: Option<Duration>) {}
+    fn stopping(&mut self, _: Reason) {}
+    fn stuck(&mut self, task: &str) {
+        eprintln!("{task} is stuck");
+    }
+    fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
+        eprintln!("{task}: {error}");
+    }
+}
+
+fn executed(
+    plan: &Plan,
+    manifest: &str,
+    seed: u64,
+    arguments: &Arguments,
+    sums: &mut Sums,
+) -> Result<(), Problem> {
+    let failed = |error: std::io::Error| Problem::Skipped(error.to_string());
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let lock = folder.path().join("taut.lock");
+    std::fs::write(folder.path().join("taut.toml"), manifest).map_err(failed)?;
+    let text = plan.to_lock().map_err(|error| Problem::Found(error.to_string()))?;
+    std::fs::write(&lock, text).map_err(failed)?;
+    let out = folder.path().join("out");
+    let config = Config {
+        lock,
+        out: Some(out.clone()),
+        duration: Some(Duration::from_ms(arguments.length)),
+        spawned_ns: None,
+        record_limit: None,
+        applications: None,
+    };
+    let shared: Shared = Arc::new(Mutex::new(Seen::of_plan(plan)));
+    let ending = taut_run::run(&config, &mut Quiet, |app| code::set_up(app, plan, seed, &shared));
+    match ending {
+        Ok(ending) if ending.orderly => {}
+        Ok(_) => return Err(Problem::Found("the run did not end in order".to_owned())),
+        Err(error) => return Err(Problem::Found(error.to_string())),
+    }
+    let bytes = std::fs::read(out.join(RECORDING)).map_err(failed)?;
+    let run = Run::from_bytes(&bytes).map_err(|error| Problem::Found(error.to_string()))?;
+    if run.machine.contains("lost-priorities") {
+        return Err(Problem::Skipped("no privilege for real-time priorities".to_owned()));
+    }
+    let report = Report::new(plan, &run);
+    sums.jobs += report.tasks().iter().map(|task| task.completions).sum::<u64>();
+    sums.values += report.channels().iter().map(|channel| channel.sent).sum::<u64>();
+    match report.verdict() {
+        RunVerdict::Kept => {}
+        RunVerdict::KeptButMachine(late) => sums.excused += late,
+        RunVerdict::Broken(breaches) => return Err(Problem::Found(format!("broken: {breaches:?}"))),
+    }
+    let seen = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    counted(plan, &run, &seen).map_err(Problem::Found)?;
+    drop(seen);
+    if let Some(taut) =
+        arguments.taut.as_ref().filter(|_| plan.cores.iter().all(|core| core.dispatched.is_some()))
+    {
+        replayed(taut, &out).map_err(Problem::Found)?;
+        sums.replayed += 1;
+    }
+    Ok(())
+}
+
+/// Whether each value that was sent was received, waits still, or was counted as lost.
+fn counted(plan: &Plan, run: &Run, seen: &Seen) -> Result<(), String> {
+    if let Some(wrong) = seen.wrong.first() {
+        return Err(wrong.clone());
+    }
+    for (at, channel) in plan.channels.iter().enumerate() {
+        if channel.kind != taut_plan::ChannelKind::Queue {
+            continue;
+        }
+        let of = |kind: Kind| {
+            run.records.iter().filter(move |record| record.kind == kind && usize::from(record.subject) == at)
+        };
+        let (sent, received) = (of(Kind::Send).count() as u64, of(Kind::Receive).count() as u64);
+        if received > sent || sent - received > u64::from(channel.capacity) + dropped(&of(Kind::Drop)) {
+            return Err(format!("`{}`: {sent} sent, {received} received", channel.name));
+        }
+        // All lanes of a message have the first lane's place in what was seen.
+        let place = channel.lane.as_ref().map_or(at, |lane| plan.lanes(&lane.message)[0].0);
+        let sender = plan.task(&channel.writer.name).and_then(|task| u32::try_from(task).ok());
+        let (count, largest) = sender.map_or((0, 0), |sender| seen.of(place, sender));
+        if count != received || largest > sent {
+            return Err(format!("`{}`: {count} seen of {received} received", channel.name));
+        }
+        let by_real_time = sender
+            .is_some_and(|sender| matches!(plan.tasks[sender as usize].class, ClassPlan::RealTime { .. }));
+        let to_real_time = channel.readers.iter().all(|reader| {
+            plan.task(&reader.name)
+                .is_some_and(|task| matches!(plan.tasks[task].class, ClassPlan::RealTime { .. }))
+        });
+        if by_real_time && to_real_time && of(Kind::Drop).next().is_some() {
+            return Err(format!("`{}`: a value between real-time tasks was refused", channel.name));
+        }
+    }
+    Ok(())
+}
+
+fn dropped<'r>(records: &(impl Iterator<Item = &'r taut_event::Record> + Clone)) -> u64 {
+    records.clone().map(|record| record.value).sum()
+}
+
+fn replayed(taut: &Path, out: &Path) -> Result<(), String> {
+    let output = Command::new(taut).arg("replay").arg(out).output().map_err(|error| error.to_string())?;
+    match output.status.code() {
+        Some(0) => Ok(()),
+        code => Err(format!("replay ended with {code:?}: {}", String::from_utf8_lossy(&output.stdout))),
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Random applications, executed: a step of CI, and as long as one likes.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::step::Step;
+use crate::{Command, End, Tree, oracle};
+
+/// How many CI executes.
+const RUNS: &str = "24";
+
+fn program(tree: &Tree, arguments: &[&str]) -> Command {
+    Command::line("cargo run --quiet --locked --release -p taut-applications --")
+        .args(arguments)
+        .dir(tree.root())
+        .limit(Duration::from_secs(900))
+}
+
+/// The step of CI.
+pub(crate) fn step() -> Step {
+    Step::new("random applications", |tree| {
+        oracle::executed(program(tree, &["--runs", RUNS, "--seed", "1"]).run())
+    })
+}
+
+/// Executes random applications for some minutes, each with another seed, and replays those of dispatched cores.
+pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
+    let built = Command::line("cargo build --locked --release -p taut-cli --bin taut").dir(tree.root());
+    if built.show() != End::Code(0) {
+        return ExitCode::FAILURE;
+    }
+    let (seconds, most) = ((minutes * 60).to_string(), u64::MAX.to_string());
+    let taut = tree.target().join("release/taut").to_string_lossy().into_owned();
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let seed = since.map_or(1, |time| time.as_secs()).to_string();
+    let long = ["--runs", &most, "--seconds", &seconds, "--seed", &seed, "--taut", &taut];
+    let limit = Duration::from_secs(minutes * 60 + 900);
+    match program(tree, &long).limit(limit).show() {
+        End::Code(0) => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
