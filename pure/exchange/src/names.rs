@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::sketch::{Arrival, Named, Sketch};
+use crate::sketch::{Named, Sketch};
 
 /// `MyTask_2` becomes `my-task-2`; `fallback` replaces an empty result.
 fn kebab(name: &str, fallback: &str) -> String {
@@ -56,8 +56,9 @@ pub(crate) fn give_all(sketch: &mut Sketch) {
     sketch.name = kebab(&sketch.name, "imported");
     let (mut tasks, mut channels) = (BTreeSet::new(), BTreeSet::new());
     give(sketch.tasks.iter_mut().map(|task| &mut task.named), "task", &mut tasks);
+    give(sketch.clients.iter_mut(), "client", &mut tasks);
     give(sketch.channels.iter_mut().map(|channel| &mut channel.named), "channel", &mut channels);
-    for task in sketch.tasks.iter_mut().filter(|task| task.arrival == Arrival::Sporadic(None)) {
+    for task in sketch.tasks.iter_mut().filter(|task| task.is_released_from_outside()) {
         let event = free(&format!("{}-event", task.named.ours), &mut channels);
         task.outside = (free(&format!("{event}-source"), &mut tasks), event);
     }

@@ -25,8 +25,12 @@ pub(crate) struct Sketch {
     pub(crate) services: Vec<Service>,
     pub(crate) servers: Vec<Server>,
     pub(crate) tasks: Vec<Task>,
+    /// Processes of their own.
+    pub(crate) clients: Vec<Named>,
     pub(crate) channels: Vec<Channel>,
     pub(crate) chains: Vec<Chain>,
+    /// Whether the source is an application, which is to run: the costs of the machine are then taut's defaults.
+    pub(crate) runs: bool,
     /// The cost of a switch between tasks.
     pub(crate) context_switch: Duration,
     pub(crate) lost: Vec<ConversionLoss>,
@@ -82,14 +86,15 @@ pub(crate) struct Task {
     /// Names in the manifest: of the task that stands for an unknown releasing event, and of the queue from that task
     /// to this one.
     pub(crate) outside: (String, String),
+    /// Whether such an event releases it beside the channels that do, because none of them ever would.
+    pub(crate) needs_outside: bool,
     pub(crate) arrival: Arrival,
     /// The period T, or the least time between arrivals.
     pub(crate) period: Duration,
     pub(crate) deadline: Duration,
     pub(crate) jitter: Duration,
     pub(crate) cost: Duration,
-    /// Whether the cost is a guess.
-    pub(crate) guess: bool,
+    pub(crate) cost_source: CostSource,
     /// A position in the list of cores.
     pub(crate) core: Option<usize>,
     /// Larger = more urgent; any number.
@@ -102,15 +107,28 @@ pub(crate) struct Task {
     pub(crate) service: Option<usize>,
     /// The server that it runs in.
     pub(crate) server: Option<usize>,
+    /// Size of its persistent scope in bytes.
+    pub(crate) persistent: u64,
     /// Size of its release scope in bytes.
     pub(crate) release: u64,
+}
+
+/// Where a task's execution time comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CostSource {
+    /// The source states it as a bound.
+    Bound,
+    /// The source states a figure, and not where it comes from.
+    Stated,
+    /// The source does not state it.
+    Guess,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     Periodic(Duration),
-    /// The position of the channel that releases it; `None` if the source of its events is unknown.
-    Sporadic(Option<usize>),
+    /// The positions of the channels that release it; none if the source of its events is unknown.
+    Sporadic(Vec<usize>),
     /// At any time: no guarantee is given for it.
     Any,
 }
@@ -130,18 +148,70 @@ pub(crate) enum Segment {
     Hold(usize, Vec<Segment>),
 }
 
+/// Who sends or receives, by its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Party {
+    Task(usize),
+    Client(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sender {
+    pub(crate) party: Party,
+    /// The most values that it sends per activation.
+    pub(crate) sends: u32,
+}
+
+/// What a channel's readers get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carries {
+    /// The latest value.
+    Latest,
+    /// Every value of one sender.
+    Every,
+    /// Every value of several senders.
+    Message,
+}
+
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub(crate) at: Option<TextPosition>,
     pub(crate) named: Named,
-    /// Whether every value counts, or only the latest.
-    pub(crate) queue: bool,
-    /// The position of a task; `None` for a best-effort task that stands for an unknown source.
-    pub(crate) from: Option<usize>,
-    /// Positions of tasks.
-    pub(crate) to: Vec<usize>,
+    pub(crate) carries: Carries,
+    /// One, or of a message at least one.
+    pub(crate) from: Vec<Sender>,
+    pub(crate) to: Vec<Party>,
     /// The size of a value.
     pub(crate) bytes: u32,
+    /// The most values that a reader takes per activation.
+    pub(crate) takes: u32,
+    /// Of a message: whether the first value sent is the first taken, whoever sent it.
+    pub(crate) fifo: bool,
+    /// Whether the oldest value gives way to one that does not fit.
+    pub(crate) drops_oldest: bool,
+}
+
+impl Channel {
+    /// A channel from a task to others, on which an activation sends or takes one value.
+    pub(crate) fn of_tasks(
+        at: TextPosition,
+        named: Named,
+        carries: Carries,
+        (from, to): (usize, Vec<usize>),
+        bytes: u32,
+    ) -> Self {
+        Self {
+            at: Some(at),
+            named,
+            carries,
+            from: vec![Sender { party: Party::Task(from), sends: 1 }],
+            to: to.into_iter().map(Party::Task).collect(),
+            bytes,
+            takes: 1,
+            fifo: false,
+            drops_oldest: false,
+        }
+    }
 }
 
 impl Named {
@@ -177,12 +247,13 @@ impl Task {
             at,
             named: Named::new(name),
             outside: Default::default(),
+            needs_outside: false,
             arrival: Arrival::Periodic(Duration::ZERO),
             period: Duration::ZERO,
             deadline: Duration::ZERO,
             jitter: Duration::ZERO,
             cost: Duration::ZERO,
-            guess: false,
+            cost_source: CostSource::Bound,
             core: None,
             priority: None,
             non_preemptive: false,
@@ -190,8 +261,14 @@ impl Task {
             segments: Vec::new(),
             service: None,
             server: None,
+            persistent: 0,
             release: 0,
         }
+    }
+
+    /// Whether something outside of the source releases it.
+    pub(crate) fn is_released_from_outside(&self) -> bool {
+        matches!(&self.arrival, Arrival::Sporadic(by) if by.is_empty() || self.needs_outside)
     }
 
     /// The resources that it uses, one entry per section.

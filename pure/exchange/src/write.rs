@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use crate::SourceFormat;
-use crate::sketch::{Arrival, Chain, Channel, Named, Segment, Server, Sketch, Task};
+use crate::sketch::{
+    Arrival, Carries, Chain, Channel, CostSource, Named, Party, Segment, Sender, Server, Sketch, Task,
+};
 
 const MIB: u64 = 1 << 20;
 /// The longest comment, in characters.
@@ -42,9 +44,10 @@ fn whole(out: &mut String, sketch: &Sketch, source: SourceFormat) -> fmt::Result
             _ => one(out, sketch, task)?,
         }
     }
-    for task in sketch.tasks.iter().filter(|task| task.arrival == Arrival::Sporadic(None)) {
+    for task in sketch.tasks.iter().filter(|task| task.is_released_from_outside()) {
         outside(out, task)?;
     }
+    sketch.clients.iter().try_for_each(|client| table(out, "clients", client))?;
     sketch.channels.iter().try_for_each(|channel| flow(out, sketch, channel))?;
     sketch.chains.iter().try_for_each(|one| chain(out, sketch, one))
 }
@@ -74,15 +77,19 @@ fn platform(out: &mut String, sketch: &Sketch) -> fmt::Result {
         &[&sketch.cores.iter().filter(|name| !name.is_empty()).cloned().collect::<Vec<_>>().join(", ")],
     )?;
     writeln!(out, "scheduler = \"{}\"", if sketch.edf { "edf" } else { "fp" })?;
-    let held = sketch
-        .channels
-        .iter()
-        .map(|channel| u64::from(channel.bytes).saturating_mul(channel.to.len() as u64 + 4));
-    let scopes = sketch.tasks.iter().map(|task| task.release);
+    let held = sketch.channels.iter().map(|channel| {
+        u64::from(channel.bytes).saturating_mul(channel.to.len() as u64 + waiting(sketch, channel))
+    });
+    let scopes = sketch.tasks.iter().map(|task| task.release.saturating_add(task.persistent));
     let scopes = scopes.chain(sketch.services.iter().map(|service| service.persistent));
     let bytes = held.chain(scopes).fold(64 * MIB, u64::saturating_add);
     let bytes = bytes.saturating_add(sketch.tasks.len() as u64 * MIB);
     writeln!(out, "memory = \"{}MiB\"", bytes.div_ceil(MIB))?;
+    if sketch.runs {
+        let what =
+            "# The costs of the machine are the defaults, which are guesses: `taut bench` measures yours.";
+        return writeln!(out, "\n{what}");
+    }
     let known =
         if sketch.context_switch.is_zero() { "the source knows of none" } else { "as the source says" };
     writeln!(out, "\n[platform.overheads]   # {known}: measure your machine's")?;
@@ -92,7 +99,7 @@ fn platform(out: &mut String, sketch: &Sketch) -> fmt::Result {
 
 fn payloads(out: &mut String, sketch: &Sketch) -> fmt::Result {
     let mut sizes: BTreeSet<u32> = sketch.channels.iter().map(|channel| channel.bytes).collect();
-    if sketch.tasks.iter().any(|task| task.arrival == Arrival::Sporadic(None)) {
+    if sketch.tasks.iter().any(Task::is_released_from_outside) {
         sizes.insert(1);
     }
     if !sizes.is_empty() {
@@ -103,17 +110,19 @@ fn payloads(out: &mut String, sketch: &Sketch) -> fmt::Result {
 
 fn one(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
     table(out, "tasks", &task.named)?;
-    if let Some(service) = task.service.and_then(|at| sketch.services.get(at)) {
-        writeln!(out, "service = \"{}\"", service.named.ours)?;
-    }
+    service(out, sketch, task)?;
     arrival(out, sketch, task)?;
     writeln!(out, "deadline = \"{}\"", task.deadline)?;
     if !task.jitter.is_zero() {
         writeln!(out, "jitter = \"{}\"", task.jitter)?;
     }
-    let evidence = if task.guess { "guess" } else { "static" };
+    let (evidence, why) = match task.cost_source {
+        CostSource::Bound => ("static", ""),
+        CostSource::Stated => ("guess", "the source does not say where it comes from: measure it"),
+        CostSource::Guess => ("guess", "the source does not say: measure it"),
+    };
     write!(out, "wcet = {{ value = \"{}\", source = \"{evidence}\" }}", task.cost)?;
-    comment(out, &[if task.guess { "the source does not say: measure it" } else { "" }])?;
+    comment(out, &[why])?;
     match task.server {
         Some(at) => served(out, sketch, at)?,
         None => placement(out, task.core, task.priority)?,
@@ -121,13 +130,21 @@ fn one(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
     if task.non_preemptive {
         writeln!(out, "non-preemptive = \"{}\"", task.cost)?;
     }
-    if task.release > 0 {
-        writeln!(out, "memory = {{ release = \"{}B\" }}", task.release)?;
+    let scopes = [("persistent", task.persistent), ("release", task.release)];
+    let scopes = scopes.iter().filter(|(_, bytes)| *bytes > 0);
+    let scopes: Vec<_> = scopes.map(|(scope, bytes)| format!("{scope} = \"{bytes}B\"")).collect();
+    if !scopes.is_empty() {
+        writeln!(out, "memory = {{ {} }}", scopes.join(", "))?;
     }
     if task.deadline > task.period {
         writeln!(out, "on-overrun = \"run-on\"")?;
     }
     critical_sections(out, sketch, task)
+}
+
+fn service(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
+    let service = task.service.and_then(|at| sketch.services.get(at));
+    service.map_or(Ok(()), |service| writeln!(out, "service = \"{}\"", service.named.ours))
 }
 
 fn arrival(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
@@ -140,9 +157,15 @@ fn arrival(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
         }
         Arrival::Any => Ok(()),
         Arrival::Sporadic(by) => {
-            let known = by.and_then(|at| sketch.channels.get(at)).map(|channel| &channel.named.ours);
-            let trigger = known.unwrap_or(&task.outside.1);
-            writeln!(out, "arrival = {{ sporadic = \"{}\", trigger = \"{trigger}\" }}", task.period)
+            let known =
+                by.iter().filter_map(|at| sketch.channels.get(*at)).map(|channel| &channel.named.ours);
+            let outside = task.is_released_from_outside().then_some(&task.outside.1);
+            let triggers: Vec<_> = known.chain(outside).map(|trigger| format!("\"{trigger}\"")).collect();
+            let triggers = match triggers.as_slice() {
+                [only] => format!("trigger = {only}"),
+                many => format!("triggers = [{}]", many.join(", ")),
+            };
+            writeln!(out, "arrival = {{ sporadic = \"{}\", {triggers} }}", task.period)
         }
     }
 }
@@ -211,6 +234,7 @@ fn server(out: &mut String, server: &Server) -> fmt::Result {
 fn any(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
     table(out, "tasks", &task.named)?;
     writeln!(out, "class = \"best-effort\"")?;
+    service(out, sketch, task)?;
     task.server.map_or(Ok(()), |server| served(out, sketch, server))
 }
 
@@ -238,15 +262,63 @@ fn chain(out: &mut String, sketch: &Sketch, chain: &Chain) -> fmt::Result {
     writeln!(out, "max-latency = \"{}\"", chain.latency)
 }
 
+/// How many values of a channel may wait, roughly: for the memory that the application may lock.
+fn waiting(sketch: &Sketch, channel: &Channel) -> u64 {
+    let of = |sender: &Sender| {
+        let each_second = match sender.party {
+            Party::Task(at) => {
+                let period = sketch.tasks.get(at).map_or(0, |task| task.period.as_ns());
+                1_000_000_000_u64.checked_div(period).unwrap_or(0)
+            }
+            Party::Client(_) => 0,
+        };
+        u64::from(sender.sends).saturating_mul(each_second.saturating_add(4))
+    };
+    channel.from.iter().map(of).fold(channel.takes.into(), u64::saturating_add)
+}
+
 fn flow(out: &mut String, sketch: &Sketch, channel: &Channel) -> fmt::Result {
-    let name = |at: usize| sketch.tasks.get(at).map_or("", |task| task.named.ours.as_str());
+    let name = |party: Party| match party {
+        Party::Task(at) => sketch.tasks.get(at).map_or("", |task| task.named.ours.as_str()),
+        Party::Client(at) => sketch.clients.get(at).map_or("", |client| client.ours.as_str()),
+    };
     table(out, "channels", &channel.named)?;
-    writeln!(out, "kind = \"{}\"", if channel.queue { "queue" } else { "state" })?;
-    writeln!(out, "from = \"{}\"", channel.from.map_or("", name))?;
-    let readers: Vec<_> = channel.to.iter().map(|reader| format!("\"{}\"", name(*reader))).collect();
-    match readers.as_slice() {
-        [only] => writeln!(out, "to = {only}")?,
-        many => writeln!(out, "to = [{}]", many.join(", "))?,
+    let is_message = channel.carries == Carries::Message;
+    let kind = match channel.carries {
+        Carries::Latest => "state",
+        Carries::Every => "queue",
+        Carries::Message => "message",
+    };
+    writeln!(out, "kind = \"{kind}\"")?;
+    let listed = |names: Vec<&str>, always: bool| match names.as_slice() {
+        [only] if !always => format!("\"{only}\""),
+        many => format!("[{}]", many.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")),
+    };
+    let senders = channel.from.iter().map(|sender| name(sender.party)).collect();
+    writeln!(out, "from = {}", listed(senders, is_message))?;
+    writeln!(out, "to = {}", listed(channel.to.iter().map(|reader| name(*reader)).collect(), false))?;
+    writeln!(out, "payload = \"Bytes{}\"", channel.bytes)?;
+    if is_message {
+        writeln!(out, "order = \"{}\"", if channel.fifo { "fifo" } else { "sender" })?;
     }
-    writeln!(out, "payload = \"Bytes{}\"", channel.bytes)
+    match channel.from.as_slice() {
+        [first, rest @ ..] if rest.iter().all(|sender| sender.sends == first.sends) => {
+            if first.sends > 1 {
+                writeln!(out, "sends-per-release = {}", first.sends)?;
+            }
+        }
+        senders => {
+            let more = senders.iter().filter(|sender| sender.sends > 1);
+            let more: Vec<_> =
+                more.map(|sender| format!("{} = {}", name(sender.party), sender.sends)).collect();
+            writeln!(out, "sends-by-sender = {{ {} }}", more.join(", "))?;
+        }
+    }
+    if channel.takes > 1 {
+        writeln!(out, "takes-per-release = {}", channel.takes)?;
+    }
+    if channel.drops_oldest {
+        writeln!(out, "overflow = \"drop-oldest\"")?;
+    }
+    Ok(())
 }

@@ -70,6 +70,9 @@ pub(crate) fn parse(text: &str) -> Result<Tree<'_>, Unreadable> {
             roxmltree::Error::DtdDetected => {
                 "a `<!DOCTYPE>`, with what it defines or fetches, is not read; remove it"
             }
+            roxmltree::Error::MalformedEntityReference(_) | roxmltree::Error::UnknownEntityReference(..) => {
+                "`&` begins a reference, as in `&lt;`: write `&amp;` for the character itself"
+            }
             _ => why.strip_suffix(&format!(" at {at}")).unwrap_or(&why),
         };
         Unreadable { at: Some(TextPosition { line: at.row, column: at.col }), why: format!("not XML: {why}") }
@@ -162,6 +165,40 @@ impl<'a, 'i> Node<'a, 'i> {
     /// An attribute, of any namespace or none, and its place.
     fn attribute_at(self, name: &str) -> Option<(&'a str, usize)> {
         self.node.attributes().find(|one| one.name() == name).map(|found| self.value(found))
+    }
+
+    /// An attribute, of any namespace or none, and its place, whose name is one of these but for `-`, `_` and letter case.
+    pub(crate) fn spelled(self, names: &[&str]) -> Option<(&'a str, usize)> {
+        let mut all = self.node.attributes();
+        all.find(|one| names.contains(&plain(one.name()).as_str())).map(|found| self.value(found))
+    }
+
+    /// As [`Self::spelled`], not recorded as read.
+    pub(crate) fn peek(self, names: &[&str]) -> Option<&'a str> {
+        let mut all = self.node.attributes();
+        all.find(|one| names.contains(&plain(one.name()).as_str())).map(|found| found.value())
+    }
+
+    /// An attribute, or the text of a child, not recorded as read.
+    pub(crate) fn peek_word(self, names: &[&str]) -> Option<&'a str> {
+        let child = || self.elements().find(|child| child.is_called(names));
+        self.peek(names).or_else(|| child()?.node.text())
+    }
+
+    /// Whether it has an attribute of one of these names.
+    pub(crate) fn has_attribute(self, names: &[&str]) -> bool {
+        self.peek(names).is_some()
+    }
+
+    /// Whether the element around it is called by one of these names.
+    pub(crate) fn is_in(self, names: &[&str]) -> bool {
+        let parent = self.node.parent_element();
+        parent.is_some_and(|parent| names.contains(&plain(parent.tag_name().name()).as_str()))
+    }
+
+    /// Whether the element is called by one of these names but for `-`, `_` and letter case.
+    pub(crate) fn is_called(self, names: &[&str]) -> bool {
+        names.contains(&plain(self.tag()).as_str())
     }
 
     fn value(self, attribute: roxmltree::Attribute<'a, 'i>) -> (&'a str, usize) {
@@ -318,6 +355,11 @@ pub(crate) fn shown(text: &str) -> String {
     let short: String = text.chars().take(40).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
     format!("{}{more}", short.escape_debug())
+}
+
+/// A name without `-` and `_`, in lower case.
+pub(crate) fn plain(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 /// The first child of this name.

@@ -8,7 +8,7 @@
 use taut_exchange::{Options, SourceFormat, import};
 use taut_model::Severity;
 
-const SAMPLES: [(SourceFormat, &str); 8] = [
+const SAMPLES: [(SourceFormat, &str); 10] = [
     (SourceFormat::Cheddar, include_str!("../samples/flight.xmlv3")),
     (SourceFormat::Cheddar, include_str!("../samples/lift.xmlv3")),
     (SourceFormat::SchedCat, include_str!("../samples/two-partitions.xml")),
@@ -17,6 +17,8 @@ const SAMPLES: [(SourceFormat, &str); 8] = [
     (SourceFormat::Mast, include_str!("../samples/cell.mast")),
     (SourceFormat::Mast, include_str!("../samples/cell-mast.xml")),
     (SourceFormat::RtDroid, include_str!("../samples/listen-manifest.xml")),
+    (SourceFormat::RtDroid, include_str!("../samples/figure-manifest.xml")),
+    (SourceFormat::RtDroid, include_str!("../samples/validated-manifest.xml")),
 ];
 
 /// What an import reports. If it writes a manifest, that loads.

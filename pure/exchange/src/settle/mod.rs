@@ -10,7 +10,7 @@ mod placement;
 use taut_model::PRIORITY_MAX;
 use taut_time::Duration;
 
-use crate::sketch::{Arrival, Segment, Sketch, Task, length};
+use crate::sketch::{Arrival, Party, Segment, Sender, Sketch, Task, length};
 use crate::{Unreadable, names};
 
 /// The longest time carried over, three years: so that sums of many times fit.
@@ -28,6 +28,7 @@ const RELEASED: &str = "a task that another task releases is released a period a
 pub(crate) fn settle(sketch: &mut Sketch) -> Result<(), Unreadable> {
     let many = [
         (sketch.tasks.len(), ENTRIES_MAX, "tasks"),
+        (sketch.clients.len(), ENTRIES_MAX, "clients"),
         (sketch.channels.len(), ENTRIES_MAX, "channels"),
         (sketch.resources.len(), ENTRIES_MAX, "resources"),
         (sketch.servers.len(), ENTRIES_MAX, "servers"),
@@ -55,7 +56,7 @@ pub(crate) fn settle(sketch: &mut Sketch) -> Result<(), Unreadable> {
         });
     }
     channels::channels(sketch);
-    if sketch.tasks.iter().any(|task| matches!(task.arrival, Arrival::Sporadic(Some(_)))) {
+    if sketch.tasks.iter().any(|task| matches!(&task.arrival, Arrival::Sporadic(by) if !by.is_empty())) {
         sketch.lose(None, RELEASED);
     }
     placement::servers(sketch);
@@ -76,8 +77,8 @@ pub(crate) fn settle(sketch: &mut Sketch) -> Result<(), Unreadable> {
 /// Why a manifest cannot hold a task.
 fn impossible(task: &Task) -> Option<String> {
     let Task { period, deadline, jitter, cost, .. } = *task;
-    let offset = match task.arrival {
-        Arrival::Periodic(offset) => offset,
+    let offset = match &task.arrival {
+        Arrival::Periodic(offset) => *offset,
         Arrival::Sporadic(_) => Duration::ZERO,
         Arrival::Any => return None,
     };
@@ -148,14 +149,15 @@ fn tasks(sketch: &mut Sketch) {
         // If some of its tasks are left out, `channels` reports the chain.
         chain.tasks = chain.tasks.iter().filter_map(|task| *places.get(*task)?).collect();
     }
+    let kept = |party: Party| match party {
+        Party::Task(at) => places.get(at).copied().flatten().map(Party::Task),
+        Party::Client(_) => Some(party),
+    };
     for channel in &mut sketch.channels {
-        channel.to = channel.to.iter().filter_map(|reader| *places.get(*reader)?).collect();
-        if let Some(from) = channel.from {
-            match places.get(from) {
-                Some(Some(kept)) => channel.from = Some(*kept),
-                _ => channel.to.clear(),
-            }
-        }
+        channel.to = channel.to.iter().filter_map(|reader| kept(*reader)).collect();
+        let senders = channel.from.iter();
+        channel.from =
+            senders.filter_map(|sender| Some(Sender { party: kept(sender.party)?, ..*sender })).collect();
     }
 }
 

@@ -7,12 +7,13 @@
 mod amalthea;
 mod cheddar;
 mod mast;
+mod rtdroid;
 
 use proptest::prelude::*;
 use taut_exchange::{Imported, Options, SourceFormat, import};
 use taut_model::{Model, Severity, TaskSet};
 
-const SAMPLES: [(SourceFormat, &str); 8] = [
+const SAMPLES: [(SourceFormat, &str); 10] = [
     (SourceFormat::Cheddar, include_str!("../../samples/flight.xmlv3")),
     (SourceFormat::SchedCat, include_str!("../../samples/two-partitions.xml")),
     (SourceFormat::Amalthea, include_str!("../../samples/drive.amxmi")),
@@ -21,6 +22,8 @@ const SAMPLES: [(SourceFormat, &str); 8] = [
     (SourceFormat::Mast, include_str!("../../samples/cell.mast")),
     (SourceFormat::Mast, include_str!("../../samples/cell-mast.xml")),
     (SourceFormat::Cheddar, include_str!("../../samples/lift.xmlv3")),
+    (SourceFormat::RtDroid, include_str!("../../samples/figure-manifest.xml")),
+    (SourceFormat::RtDroid, include_str!("../../samples/validated-manifest.xml")),
 ];
 
 const RELEASED: &str = "a task that another task releases is released a period after its previous release, or later: the runtime \
@@ -94,73 +97,6 @@ fn schedcat() {
         "{lost:?}"
     );
     assert!(lost.iter().any(|what| what.starts_with("11:7: reading is written like writing")), "{lost:?}");
-}
-
-#[test]
-fn rtdroid() {
-    let (imported, set) = imported(SAMPLES[4].1);
-    assert_eq!(
-        lines(&set),
-        [
-            "sample-task @0 70 Phased(2500000) 10ms 10ms 0ns 500us ",
-            "watch-task @0 30 Phased(0) 100ms 100ms 0ns 5ms ",
-            "detector @0 50 Sporadic 10ms 10ms 0ns 500us ",
-        ]
-    );
-    let expected = [
-        "there are no execution times: a 20th of the period is written; measure them",
-        "there are no deadlines: periods are written",
-        "there are no cores: one is written",
-        RELEASED,
-        "3:3: the garbage collector's heap and priority are left out",
-    ];
-    assert_eq!(lost(&imported)[..5], expected);
-    let watched = "kind = \"state\"\nfrom = \"sample-task\"\nto = \"watch-task\"\npayload = \"Bytes320\"";
-    assert!(imported.manifest.contains(watched), "{}", imported.manifest);
-    assert!(imported.manifest.contains("[services.microphone]   # Microphone\npersistent = \"1048576B\""));
-}
-
-/// A size counts elements of the type that `mimeType` names. Everything for which a manifest has no place is
-/// reported.
-#[test]
-fn rtdroid_sizes_and_attributes() {
-    let sample = SAMPLES[4].1;
-    for (mime, size, payload) in [
-        ("application/rtdroid.int", "1792", "Bytes7168"),
-        ("application/rtdroid.double", "2K", "Bytes16384"),
-        ("application/rtdroid.short", "10", "Bytes20"),
-        ("application/rtdroid.byte", "256B", "Bytes256"),
-        ("application/octet-stream", "320", "Bytes320"),
-    ] {
-        let text = sample
-            .replace("application/octet-stream", mime)
-            .replace("size=\"320\"", &format!("size=\"{size}\""));
-        let imported = imported(&text).0;
-        assert!(
-            imported.manifest.contains(&format!("payload = \"{payload}\"")),
-            "{mime}: {}",
-            imported.manifest
-        );
-        assert!(!lost(&imported).iter().any(|what| what.contains("mimeType")), "{mime}");
-    }
-    let odd = imported(&sample.replace("application/octet-stream", "application/picture")).0;
-    let reported = "`mimeType` is `application/picture`, of unknown size: `size` is taken as bytes";
-    assert!(lost(&odd).iter().any(|what| what.ends_with(reported)), "{:?}", lost(&odd));
-
-    let lost = lost(&imported(sample).0);
-    for what in [
-        "4:16: `label` of `application` is left out (Listen): no task runs it",
-        "6:7: `priority` of `service` is left out (FIFO 70): what runs are tasks, which have their own",
-        "7:27: `total` of `scopeSizes` is left out (3M): the plan adds up the memory",
-        "7:54: `release` of `scopeSizes` is left out (2M): what has a scope of this kind here is another component",
-        "11:22: `relative` of `startTime` is left out (true): every start is relative to that of the application",
-        "16:22: `realtime` of `intent-filter` is left out (true): the plan chooses how a channel is made; and 2 more like it, up to 34:22",
-        "16:46: `concurrentCount` of `intent-filter` is left out (2): the plan chooses how a channel is made",
-        "40:43: `validation` of `channel` is left out (true): the plan chooses how a channel is made",
-        "43:7: `implementation` of `channel` is left out (rt_handler): the plan chooses how a channel is made",
-    ] {
-        assert!(lost.iter().any(|other| other == what), "{what}: {lost:#?}");
-    }
 }
 
 #[test]

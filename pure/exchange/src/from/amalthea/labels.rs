@@ -10,7 +10,7 @@ use taut_time::Duration;
 use super::{Counts, Reader, identity, named, value_and_unit};
 use crate::TextPosition;
 use crate::number::Decimal;
-use crate::sketch::{Channel, Named};
+use crate::sketch::{Carries, Channel, Named};
 use crate::xml::{Node, child, shown};
 
 impl Reader<'_, '_, '_> {
@@ -59,8 +59,8 @@ impl Reader<'_, '_, '_> {
             [writer] => {
                 let to = others(*writer).collect();
                 let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-                let (named, from) = (Named::new(name), Some(*writer));
-                self.sketch.channels.push(Channel { at: Some(at), named, queue: false, from, to, bytes });
+                let (named, ends) = (Named::new(name), (*writer, to));
+                self.sketch.channels.push(Channel::of_tasks(at, named, Carries::Latest, ends, bytes));
             }
             many => {
                 let longest = Duration::from_ns(bytes.max(1_000));

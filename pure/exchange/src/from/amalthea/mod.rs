@@ -22,7 +22,7 @@ use self::runnables::{Runnables, Ticks, kind};
 use self::stimuli::Stimulus;
 use crate::Unreadable;
 use crate::number::Decimal;
-use crate::sketch::{Arrival, Channel, Named, Sketch, Task};
+use crate::sketch::{Arrival, Carries, Channel, Named, Sketch, Task};
 use crate::unread::Known;
 use crate::xml::{self, Node, Places, child, elements, number, parse, shown};
 
@@ -285,7 +285,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
                 Some(times)
             }
             Some((name, Stimulus::Triggered)) => {
-                task.arrival = Arrival::Sporadic(None);
+                task.arrival = Arrival::Sporadic(Vec::new());
                 self.triggers.entry(name.to_owned()).or_default().1.push(position);
                 Some(1)
             }
@@ -370,17 +370,12 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         }
         let channel = self.sketch.channels.len();
         let (at, name) = (self.sketch.tasks[released].at, shown(&self.sketch.tasks[released].named.name));
-        self.sketch.channels.push(Channel {
-            at: Some(at),
-            named: Named::new(&format!("{stimulus}-{name}")),
-            queue: true,
-            from: Some(*writer),
-            to: vec![released],
-            bytes: 1,
-        });
+        let named = Named::new(&format!("{stimulus}-{name}"));
+        let ends = (*writer, vec![released]);
+        self.sketch.channels.push(Channel::of_tasks(at, named, Carries::Every, ends, 1));
         let task = &mut self.sketch.tasks[released];
         (task.period, task.deadline) = (period, period);
-        task.arrival = Arrival::Sporadic(Some(channel));
+        task.arrival = Arrival::Sporadic(vec![channel]);
         true
     }
 

@@ -68,7 +68,7 @@ impl Reader<'_, '_, '_> {
     fn events(&mut self, node: Node<'_, '_>) -> Option<Events> {
         let offset = self.time_of(node, "offset").unwrap_or_default();
         let sporadic = |period| {
-            Some(Events { arrival: Arrival::Sporadic(None), period, jitter: Duration::ZERO, count: 1 })
+            Some(Events { arrival: Arrival::Sporadic(Vec::new()), period, jitter: Duration::ZERO, count: 1 })
         };
         match kind(node) {
             "PeriodicStimulus" => self.periodic(node, offset),

@@ -11,7 +11,7 @@ use taut_time::Duration;
 use super::Reader;
 use crate::TextPosition;
 use crate::number::Decimal;
-use crate::sketch::{Arrival, Chain, Channel, Named};
+use crate::sketch::{Arrival, Carries, Chain, Channel, Named};
 use crate::xml::{Node, child, list, shown, text};
 
 /// How many tasks in a row may release each other.
@@ -162,8 +162,9 @@ impl Reader<'_> {
             );
             self.sketch.lose(at, what);
         }
-        let (named, from) = (Named::new(&name), Some(*writer));
-        self.sketch.channels.push(Channel { at: Some(at), named, queue, from, to: users.to, bytes });
+        let carries = if queue { Carries::Every } else { Carries::Latest };
+        let ends = (*writer, users.to);
+        self.sketch.channels.push(Channel::of_tasks(at, Named::new(&name), carries, ends, bytes));
     }
 
     /// Lets a task release the task that waits for it alone, if both have the same period and arrivals and the waiting
@@ -194,8 +195,8 @@ impl Reader<'_> {
             }
             let channel = self.sketch.channels.len();
             let named = Named::new(&format!("{}-before-{}", a.named.name, b.named.name));
-            let (from, to) = (Some(source), vec![sink]);
-            self.sketch.channels.push(Channel { at: Some(at), named, queue: true, from, to, bytes: 1 });
+            let ends = (source, vec![sink]);
+            self.sketch.channels.push(Channel::of_tasks(at, named, Carries::Every, ends, 1));
             self.triggers.insert(sink, (source, channel));
             self.sketch.lose(at, format!("`{first}` releases `{second}`: the deadline is one of both"));
         }
@@ -208,7 +209,7 @@ impl Reader<'_> {
                 first = *before;
             }
             let task = &mut self.sketch.tasks[*sink];
-            (task.arrival, task.jitter) = (Arrival::Sporadic(Some(*channel)), Duration::ZERO);
+            (task.arrival, task.jitter) = (Arrival::Sporadic(vec![*channel]), Duration::ZERO);
             let (at, named, latency) =
                 (task.at, Named::new(&format!("until-{}", task.named.name)), task.deadline);
             self.sketch.chains.push(Chain { at, named, tasks, channels, latency });

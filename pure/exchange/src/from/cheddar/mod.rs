@@ -380,7 +380,7 @@ impl<'t> Reader<'t> {
                     self.sketch
                         .lose(at, format!("task `{}` is sporadic: its start time is left out", shown(name)));
                 }
-                Some(Arrival::Sporadic(None))
+                Some(Arrival::Sporadic(Vec::new()))
             }
             "PERIODIC_TYPE" => Some(Arrival::Periodic(offset)),
             other => {

@@ -38,7 +38,7 @@ impl Reader {
                 let phase = self.time(event, "phase", false);
                 (Arrival::Periodic(phase), self.time(event, "period", false))
             }
-            "sporadic" => (Arrival::Sporadic(None), self.time(event, "min_interarrival", false)),
+            "sporadic" => (Arrival::Sporadic(Vec::new()), self.time(event, "min_interarrival", false)),
             "bursty" => {
                 let count = Decimal::parse(word(event, "max_arrivals"));
                 let count = count.and_then(|count| count.scaled(1, Decimal::parse("1")?, true));
@@ -56,7 +56,7 @@ impl Reader {
                 let what =
                     format!("its event is bursty: one job of {burst} times the work is written per interval");
                 self.lose(item, &what);
-                (Arrival::Sporadic(None), self.time(event, "bound_interval", false))
+                (Arrival::Sporadic(Vec::new()), self.time(event, "bound_interval", false))
             }
             "unbounded" => (Arrival::Any, Duration::ZERO),
             other => {

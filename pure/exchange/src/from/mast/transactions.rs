@@ -13,7 +13,7 @@ use super::operations::{Job, Operations};
 use super::servers::{Host, Server};
 use super::text::{Entry, Item, entry, leave_out, list, word, words};
 use super::{Reader, is, key};
-use crate::sketch::{Arrival, Chain, Channel, Named, Task};
+use crate::sketch::{Arrival, Carries, Chain, Channel, Named, Task};
 use crate::xml::shown;
 
 /// How many tasks a transaction may have.
@@ -323,16 +323,11 @@ impl Reader {
             Start::After(before) => {
                 let channel = self.sketch.channels.len();
                 let transaction = word(&flow.item.entries, "name");
-                self.sketch.channels.push(Channel {
-                    at: Some(flow.item.at),
-                    named: Named::new(&format!("{transaction}-{}", server.name)),
-                    queue: true,
-                    from: Some(before),
-                    to: vec![position],
-                    bytes: 1,
-                });
+                let named = Named::new(&format!("{transaction}-{}", server.name));
+                let ends = (before, vec![position]);
+                self.sketch.channels.push(Channel::of_tasks(flow.item.at, named, Carries::Every, ends, 1));
                 task.period = self.sketch.tasks[before].period;
-                task.arrival = Arrival::Sporadic(Some(channel));
+                task.arrival = Arrival::Sporadic(vec![channel]);
                 Some((channel, before))
             }
         }
