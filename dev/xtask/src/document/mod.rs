@@ -10,6 +10,8 @@ pub(crate) mod links;
 #[cfg(test)]
 mod recipes;
 #[cfg(test)]
+mod shown;
+#[cfg(test)]
 mod variables;
 
 /// The lines of a Markdown text outside of fenced blocks, with their numbers from 1.
