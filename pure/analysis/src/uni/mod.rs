@@ -3,6 +3,7 @@
 
 //! One core.
 
+pub mod busy_period;
 pub mod edf;
 pub mod fp;
 pub mod server;
