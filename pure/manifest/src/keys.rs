@@ -48,6 +48,13 @@ pub(crate) static ROOT: Table = Table {
             "Groups of tasks that start, pause, resume and stop together.",
         ),
         key(
+            "modes",
+            Type::Map("mode", &Type::List(&Type::Text)),
+            Need::Optional,
+            "The services that run together, by mode, as in `hearing = [\"sound\", \"slider\"]`. The application is in one mode at a \
+             time, and in that named first at release 0; see `docs/modes.md`.",
+        ),
+        key(
             "resources",
             Type::Map("resource", &Type::Table(&RESOURCE)),
             Need::Optional,
@@ -112,6 +119,7 @@ static APP: Table = Table {
             "What happens when a job panics, unless its service has `on-failure`. By default `stop-app` if the application \
              has `safe-state`, otherwise `stop-service`; see `docs/life-cycle.md`.",
         ),
+        key("mode", Type::Text, Need::Optional, "The mode at release 0, if not the first of `[modes]`."),
         key(
             "heap",
             Type::Words(HEAP),
@@ -296,7 +304,12 @@ static SERVICE: Table = Table {
     doc: "Tasks that start, pause, resume and stop together and share a persistent scope.",
     keys: &[
         key("persistent", SIZE, Need::Default("0B"), "The scope that its tasks share."),
-        key("start", Type::Words(STARTS), Need::Default("boot"), "When it starts."),
+        key(
+            "start",
+            Type::Words(STARTS),
+            Need::Default("boot"),
+            "When it starts. With `[modes]` the mode says it.",
+        ),
         key(
             "on-failure",
             Type::Table(&ON_FAILURE),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use taut_model::{
     AfterFailure, Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft,
     ClientDraft, ClientKind, Cost, Draft, Evidence, EvidenceFile, Executor, Flow, HeapPolicy,
-    LockingProtocol, Mechanism, MessageLane, MessageOrder, OnFailureDraft, OnMissingPrivilege,
+    LockingProtocol, Mechanism, MessageLane, MessageOrder, ModeDraft, OnFailureDraft, OnMissingPrivilege,
     OverflowPolicy, OverheadSources, Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft,
     Reception, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft, ServerDraft, ServerPolicy, ServiceDraft,
     ServiceStart, Shared, Size, Stated, TaskDraft, TriggerDraft,
@@ -30,6 +30,7 @@ pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
             exec: text("exec"),
             safe_state: app.and_then(|app| app.duration("safe-state")),
             on_failure: app.and_then(|app| after_failure(app.word("on-failure"))),
+            mode: text("mode"),
         },
         platform: platform(root.fields("platform")),
         payloads: all(root, "payloads", payload),
@@ -42,6 +43,7 @@ pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
             };
             ServiceDraft { name, persistent: persistent.unwrap_or(Size::ZERO), start, on_failure }
         }),
+        modes: root.entries("modes").iter().map(mode).collect(),
         resources: all(root, "resources", |name, fields| {
             let word = fields.and_then(|fields| fields.word("protocol"));
             let protocol = word.and_then(LockingProtocol::from_word);
@@ -77,6 +79,12 @@ fn on_failure(fields: &Fields<'_>) -> OnFailureDraft {
         within: fields.duration("within"),
         then: after_failure(fields.word("then")),
     }
+}
+
+/// A mode; one that is not a list has no services.
+fn mode((name, services): &(&str, Option<Item<'_>>)) -> ModeDraft {
+    let services = if let Some(Item::Many(services)) = services { texts(services) } else { Vec::new() };
+    ModeDraft { name: (*name).to_owned(), services }
 }
 
 /// The entries of a table by name; an entry that is not a table has no fields.

@@ -29,6 +29,19 @@ const CASES: &[(&str, &str, &str)] = &[
     ("[services.s]\non-failure = { restart = 2, within = \"0s\" }", "TAUT0112", "in a window of zero"),
     ("[services.s]\non-failure = { restart = 17, within = \"1s\" }", "TAUT0112", "`restart`"),
     ("[services.s]\non-failure = { then = \"stop\" }", "TAUT0108", "`stop` is not a word for `then`"),
+    ("[services.s]\n[modes]\nm = [\"z\"]", "TAUT0302", "there is no service `z`"),
+    ("[services.s]\n[modes]\nm = [\"s\", \"s\"]", "TAUT0301", "mode `m` names service `s` twice"),
+    ("[services.s]\n[modes]\nm = \"s\"", "TAUT0104", "`m`"),
+    (
+        "[services.s]\nstart = \"demand\"\n[modes]\nm = [\"s\"]",
+        "TAUT0113",
+        "leave `start` out, and name the service",
+    ),
+    (
+        "[services.s]\n[modes]\nm = []\n[tasks.b]\nclass = \"best-effort\"\nservice = \"s\"",
+        "TAUT0113",
+        "let the task belong to no service",
+    ),
     (
         "[tasks.b]\nclass = \"best-effort\"\njitter = \"1ms\"",
         "TAUT0113",

@@ -24,6 +24,8 @@ pub struct Draft {
     pub payloads: Vec<Payload>,
     /// The services.
     pub services: Vec<ServiceDraft>,
+    /// The modes.
+    pub modes: Vec<ModeDraft>,
     /// Resources that one job at a time may use.
     pub resources: Vec<Shared>,
     /// The servers.
@@ -54,6 +56,15 @@ pub struct ServiceDraft {
     pub start: ServiceStart,
     /// What happens when one of its components fails, if the manifest states it.
     pub on_failure: Option<OnFailureDraft>,
+}
+
+/// A mode, by name.
+#[derive(Clone, Debug)]
+pub struct ModeDraft {
+    /// Its name.
+    pub name: String,
+    /// The names of the services that run in it.
+    pub services: Vec<String>,
 }
 
 /// What happens when a component of a service fails.

@@ -27,6 +27,10 @@ id!(
     ServiceId
 );
 id!(
+    /// A mode of one model.
+    ModeId
+);
+id!(
     /// A client of one model.
     ClientId
 );

@@ -21,6 +21,7 @@ mod draft;
 mod fault;
 mod flow;
 mod id;
+mod modes;
 mod nearest;
 mod platform;
 mod resource;
@@ -34,12 +35,13 @@ mod what_if;
 pub use channel::{Channel, MessageLane, PAYLOAD_BYTES_MAX, Payload, PayloadField, Scalar};
 pub use decided::Decisions;
 pub use draft::{
-    ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, Draft, OnFailureDraft, RealTimeDraft,
-    SectionDraft, SegmentDraft, ServerDraft, ServiceDraft, TaskDraft, TriggerDraft,
+    ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, Draft, ModeDraft, OnFailureDraft,
+    RealTimeDraft, SectionDraft, SegmentDraft, ServerDraft, ServiceDraft, TaskDraft, TriggerDraft,
 };
 pub use fault::{Code, Fault, KeyPath, Label, Severity};
 pub use flow::FlowLink;
-pub use id::{ChannelId, ClientId, CoreId, PartyId, ResourceId, ServiceId, TaskId};
+pub use id::{ChannelId, ClientId, CoreId, ModeId, PartyId, ResourceId, ServiceId, TaskId};
+pub use modes::Mode;
 pub use nearest::nearest;
 pub use platform::{Executor, OverheadSources, Overheads, Platform};
 pub use resource::{Section, Shared};

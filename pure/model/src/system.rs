@@ -4,8 +4,8 @@
 use taut_time::Duration;
 
 use crate::{
-    AfterFailure, Channel, ChannelId, Class, ClientId, CoreId, LockingProtocol, OnFailure, PartyId, Payload,
-    Platform, RealTime, ResourceId, Server, ServiceStart, Shared, Size, Task, TaskId,
+    AfterFailure, Channel, ChannelId, Class, ClientId, CoreId, LockingProtocol, Mode, OnFailure, PartyId,
+    Payload, Platform, RealTime, ResourceId, Server, ServiceStart, Shared, Size, Task, TaskId,
 };
 
 /// A whole application on its machine. Holding a value proves that every rule of [`crate::Draft::build`] holds: names
@@ -16,6 +16,7 @@ pub struct Model {
     pub(crate) platform: Platform,
     pub(crate) payloads: Vec<Payload>,
     pub(crate) services: Vec<Service>,
+    pub(crate) modes: Vec<Mode>,
     pub(crate) resources: Vec<Shared>,
     /// The states that the last resources of the list guard; all earlier resources are the manifest's.
     pub(crate) guarding: Vec<ChannelId>,
@@ -42,6 +43,8 @@ pub struct App {
     pub safe_state: Option<Duration>,
     /// What happens when a component fails and no service says otherwise, if the manifest states it.
     pub on_failure: Option<AfterFailure>,
+    /// The mode at release 0, if the manifest states it; see [`Model::first_mode`].
+    pub mode: Option<String>,
 }
 
 impl App {
@@ -122,6 +125,10 @@ impl Model {
     /// The services, in the manifest's order.
     pub fn services(&self) -> &[Service] {
         &self.services
+    }
+    /// The modes, in the manifest's order; none if all services may run at any time.
+    pub fn modes(&self) -> &[Mode] {
+        &self.modes
     }
     /// The resources, in the manifest's order; then those that guard a state.
     pub fn resources(&self) -> &[Shared] {

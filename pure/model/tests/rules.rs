@@ -39,6 +39,7 @@ fn empty() -> Draft {
             fields: vec![PayloadField { name: String::new(), scalar: Scalar::F32, len: 1 }],
         }],
         services: Vec::new(),
+        modes: Vec::new(),
         resources: Vec::new(),
         servers: Vec::new(),
         tasks: Vec::new(),

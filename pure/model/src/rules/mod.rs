@@ -15,6 +15,7 @@ mod failures;
 mod faults;
 mod flows;
 mod messages;
+mod modes;
 mod names;
 mod payloads;
 mod platform;
@@ -49,6 +50,7 @@ pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
     names.check(&mut faults);
     platform::check(&draft, &mut faults);
     failures::check(&draft, &mut faults);
+    modes::check(&draft, &names, &mut faults);
     payloads::check(&draft, &mut faults);
     tasks::check(&draft, &names, &mut faults);
     sections::check(&draft, &names, &mut faults);
@@ -75,6 +77,7 @@ fn counts(draft: &Draft, faults: &mut Faults<'_>) -> bool {
     let tables = [
         ("payloads", draft.payloads.len()),
         ("services", draft.services.len()),
+        ("modes", draft.modes.len()),
         ("resources", draft.resources.len()),
         ("servers", draft.servers.len()),
         ("tasks", draft.tasks.len()),
@@ -112,6 +115,7 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
         platform: draft.platform.clone(),
         payloads: draft.payloads.clone(),
         services: draft.services.iter().map(service).collect(),
+        modes: draft.modes.iter().map(|one| modes::mode(names, one)).collect::<Option<_>>()?,
         resources: draft.resources.clone(),
         guarding: Vec::new(),
         protocols: Vec::new(),

@@ -30,6 +30,7 @@ pub(super) enum Want {
     /// A channel that releases its reader.
     Queue,
     Service,
+    Mode,
     Resource,
     Server,
     Payload,
@@ -125,6 +126,7 @@ impl<'d> Names<'d> {
             Want::Channel => stated(self.draft.channels.iter()),
             Want::Queue => stated(self.draft.channels.iter().filter(|c| c.kind == ChannelKind::Queue)),
             Want::Service => self.draft.services.iter().map(|s| s.name.as_str()).collect(),
+            Want::Mode => self.draft.modes.iter().map(|m| m.name.as_str()).collect(),
             Want::Resource => self.draft.resources.iter().map(|r| r.name.as_str()).collect(),
             Want::Server => self.draft.servers.iter().map(|s| s.name.as_str()).collect(),
             Want::Payload => self.draft.payloads.iter().map(|p| p.name.as_str()).collect(),
@@ -151,6 +153,7 @@ impl<'d> Names<'d> {
             duplicates(table, names.into_iter(), faults);
         };
         table("services", "service", &mut draft.services.iter().map(|s| s.name.as_str()));
+        table("modes", "mode", &mut draft.modes.iter().map(|m| m.name.as_str()));
         table("resources", "resource", &mut draft.resources.iter().map(|r| r.name.as_str()));
         table("servers", "server", &mut draft.servers.iter().map(|s| s.name.as_str()));
         table("tasks", "task", &mut draft.tasks.iter().map(|t| t.name.as_str()));
@@ -266,7 +269,8 @@ impl<'d> Names<'d> {
                 missed.push((want, nearest(name, self.known(want))));
             }
         };
-        for service in draft.tasks.iter().filter_map(|task| task.service.as_deref()) {
+        let of_modes = draft.modes.iter().flat_map(|mode| &mode.services).map(String::as_str);
+        for service in draft.tasks.iter().filter_map(|task| task.service.as_deref()).chain(of_modes) {
             miss(Want::Service, service, self.service(service).is_some());
         }
         for resource in draft.tasks.iter().flat_map(held) {
@@ -322,6 +326,7 @@ impl Want {
             Self::Party => "task or client",
             Self::Channel | Self::Queue => "channel",
             Self::Service => "service",
+            Self::Mode => "mode",
             Self::Resource => "resource",
             Self::Server => "server",
             Self::Payload => "payload",
@@ -333,6 +338,7 @@ impl Want {
             Self::Party => &["tasks", "clients"],
             Self::Channel | Self::Queue => &["channels"],
             Self::Service => &["services"],
+            Self::Mode => &["modes"],
             Self::Resource => &["resources"],
             Self::Server => &["servers"],
             Self::Payload => &["payloads"],

@@ -125,6 +125,7 @@ pub fn empty(cores: &[u16]) -> Draft {
         },
         payloads: vec![payload("Sample", &[("", Scalar::I16, 128)])],
         services: vec![],
+        modes: vec![],
         resources: Vec::new(),
         servers: Vec::new(),
         tasks: vec![],
