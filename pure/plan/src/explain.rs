@@ -50,6 +50,14 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
         }
         None => writeln!(text, "NOT PROVEN: deadline {deadline}"),
     };
+    for mode in &plan.modes {
+        let found = mode.bounds.iter().find(|bound| bound.task == name).map(|bound| bound.response);
+        let _ = match found {
+            Some(Some(response)) => writeln!(text, "in mode {}: within {}", mode.name, response.rounded()),
+            Some(None) => writeln!(text, "in mode {}: NOT PROVEN", mode.name),
+            None => writeln!(text, "in mode {}: does not run", mode.name),
+        };
+    }
     if terms.is_empty() {
         let _ = writeln!(text, "the test found no bound");
     } else {

@@ -9,7 +9,7 @@ use taut_policy::{
 };
 use taut_time::{Duration, Size};
 
-use crate::{OverheadPlan, Overrides, ServerPlan};
+use crate::{ChangePlan, ModePlan, OverheadPlan, Overrides, ServerPlan};
 
 /// The decision for a whole application, and its proof in figures: the content of `taut.lock`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,12 @@ pub struct Plan {
     /// [`Plan::on_failure`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<AfterFailure>,
+    /// The mode at release 0; none without modes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_mode: Option<String>,
+    /// Why the tasks of all modes are proven as if they ran together; none if each mode is proven by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<String>,
     /// The group that clients of another user may belong to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
@@ -64,6 +70,12 @@ pub struct Plan {
     /// The services.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<ServicePlan>,
+    /// The modes, in the manifest's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modes: Vec<ModePlan>,
+    /// The changes from each mode to each other one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangePlan>,
     /// The tasks, in the manifest's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<TaskPlan>,

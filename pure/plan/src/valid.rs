@@ -26,6 +26,8 @@
 //! V8  proof     if the plan is proven: each bound is the sum of its terms and at most the deadline, each chain is
 //!               within its limits, each server has its budget within its period, no core is overloaded, the memory is
 //!               within its limit
+//! V9  modes     each names services that exist, each once; one of them is the first; each pair of modes has one change; if the
+//!               plan is proven, no bound of a mode is above that of the task, and each change has a bound
 //! ```
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -45,7 +47,7 @@ use crate::{
     ServicePlan, TaskPlan, WholeNumber,
 };
 
-/// A plan that keeps rules V1 to V8.
+/// A plan that keeps rules V1 to V9.
 ///
 /// Holding a value proves them. `unsafe` code relies on these:
 /// - two regions of one map, whatever scopes and channels they belong to, share no byte (V1);
@@ -118,6 +120,7 @@ fn check(plan: &Plan) -> Result<(), Invalid> {
     for service in &plan.services {
         failures(service)?;
     }
+    modes(plan, &known)?;
     servers(plan, &known)?;
     resources(plan, &known)?;
     memory(plan)?;
@@ -206,6 +209,52 @@ fn failures(service: &ServicePlan) -> Result<(), Invalid> {
     require!(on_failure.restart <= RESTARTS_MAX, "service `{name}` restarts more than {RESTARTS_MAX} times");
     let counts = on_failure.restart == 0 || !on_failure.within.is_zero();
     require!(counts, "service `{name}` counts restarts in a window of zero");
+    Ok(())
+}
+
+/// V9. The runtime finds the change from each mode to each other one, and starts nothing without its idle time.
+fn modes(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
+    let names = unique(plan.modes.iter().map(|mode| mode.name.as_str()), |name| {
+        format!("two modes are called `{name}`")
+    })?;
+    require!(names.len() <= usize::from(u16::MAX), "there are too many modes");
+    require!(
+        plan.first_mode.is_some() != plan.modes.is_empty()
+            && plan.first_mode.is_some() == plan.first_mode().is_some(),
+        "the mode at release 0 is not one of the modes"
+    );
+    for mode in &plan.modes {
+        let name = &mode.name;
+        require!(is_name(name), "the mode's name {name:?} is not well formed");
+        let services = mode.services.iter().map(String::as_str);
+        let named = unique(services, |service| format!("mode `{name}` names service `{service}` twice"))?;
+        let unknown = named.iter().find(|service| !known.services.contains(*service));
+        require!(unknown.is_none(), "mode `{name}` names a service that does not exist");
+        require!(
+            mode.utilisation_ppm.len() == plan.cores.len(),
+            "mode `{name}` does not say how much of each core it uses"
+        );
+        for bound in mode.bounds.iter().filter(|_| plan.proven) {
+            let of = plan.task(&bound.task).map(|at| &plan.tasks[at]);
+            let whole = of.and_then(|of| match &of.class {
+                ClassPlan::RealTime { response, .. } if plan.runs_in(of, plan.mode(name)?) => *response,
+                _ => None,
+            });
+            let holds = bound.response.zip(whole).is_some_and(|(bound, whole)| bound <= whole);
+            require!(
+                holds,
+                "mode `{name}` has a bound of task `{}` that does not fit the task's",
+                bound.task
+            );
+        }
+    }
+    let pairs = plan.changes.iter().map(|change| (change.from.as_str(), change.to.as_str()));
+    let pairs = unique(pairs, |(from, to)| format!("two changes go from `{from}` to `{to}`"))?;
+    let complete = pairs.len() == names.len() * names.len().saturating_sub(1)
+        && pairs.iter().all(|(from, to)| from != to && names.contains(from) && names.contains(to));
+    require!(complete, "the changes are not those from each mode to each other one");
+    let unbounded = plan.changes.iter().find(|change| plan.proven && change.latency().is_none());
+    require!(unbounded.is_none(), "a change of mode has no bound");
     Ok(())
 }
 

@@ -16,6 +16,7 @@ mod advice;
 mod channels;
 mod make;
 mod memory;
+mod modes;
 mod overheads;
 mod overrides;
 mod placement;
@@ -26,6 +27,7 @@ mod shown;
 
 pub use advice::advise::advise_task;
 pub use advice::guesses::{defaults, guesses};
+use make::PPM_MAX;
 pub use make::Planned;
 pub use overrides::OverrideError;
 pub use selection::decide::why_channel;

@@ -4,8 +4,8 @@
 use taut_analysis::{Bound, BoundTerm, Verdict, Why};
 use taut_model::{ChannelId, Class, Fault, Model, PartyId, RealTime, Severity};
 use taut_plan::{
-    Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, LanePlan, Overrides, Plan,
-    ReaderPlan, Region, ServicePlan, TaskPlan, TermPlan, WriterPlan,
+    Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, LanePlan,
+    Overrides, Plan, ReaderPlan, Region, ServerPlan, ServicePlan, TaskPlan, TermPlan, WriterPlan,
 };
 use taut_time::Duration;
 
@@ -13,6 +13,7 @@ use crate::advice::deadline;
 use crate::channels::chains;
 use crate::channels::flow::{self, Realisation};
 use crate::memory::{Map, memory};
+use crate::modes;
 use crate::overheads;
 use crate::overrides;
 use crate::overrides::OverrideError;
@@ -26,7 +27,7 @@ use crate::response::waits;
 use crate::selection::decide;
 
 /// The largest integer that TOML can hold; stands for any utilisation above it, in millionths.
-const PPM_MAX: u64 = i64::MAX as u64;
+pub(crate) const PPM_MAX: u64 = i64::MAX as u64;
 
 /// A plan and its faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,11 +36,38 @@ pub struct Planned {
     pub plan: Plan,
     /// The application with all decisions: the model for [`crate::task_set`] and [`crate::advise_task`].
     pub model: Model,
+    /// Where each mode is proven by itself, the application in each of them, in their order: tasks that do not run in it
+    /// execute nothing. Empty otherwise.
+    pub modes: Vec<Model>,
     /// Why the plan is not proven, in the order cores, tasks, channels, chains, memory.
     pub faults: Vec<Fault>,
 }
 
 impl Planned {
+    /// The application in which a task has its bound: where each mode is proven by itself, in the first mode with that
+    /// bound.
+    pub fn model_of(&self, task: &str) -> &Model {
+        let whole = self.plan.task(task).and_then(|at| match &self.plan.tasks[at].class {
+            ClassPlan::RealTime { response, .. } => Some(*response),
+            ClassPlan::BestEffort {} => None,
+        });
+        let has = |mode: &taut_plan::ModePlan| {
+            mode.bounds.iter().any(|bound| bound.task == task && Some(bound.response) == whole)
+        };
+        let at = self.plan.modes.iter().position(has);
+        at.and_then(|at| self.modes.get(at)).unwrap_or(&self.model)
+    }
+
+    /// The application in a mode: as it is in that mode if each mode is proven by itself, otherwise with the tasks of all
+    /// modes. Without a name, in the mode at release 0. `None` if there is no such mode.
+    pub fn model_in(&self, mode: Option<&str>) -> Option<&Model> {
+        let at = match mode {
+            Some(name) => self.plan.mode(name)?,
+            None => self.plan.first_mode().unwrap_or(0),
+        };
+        Some(self.modes.get(at).unwrap_or(&self.model))
+    }
+
     /// Decides what the manifest leaves open, and proves the whole plan.
     ///
     /// The result depends on the model alone; `inputs` are copied. The same model gives the same plan. 100 tasks with
@@ -62,64 +90,78 @@ impl Planned {
         let aim = overrides.minimise.unwrap_or(open.platform().minimise);
         let decided = decide::decide(open, aim, &mut faults);
         let model = &decided.model;
-        let proof = Proof::find(model, Effort::Whole, &mut faults);
-        deadline::report(model, &proof, &mut faults);
-        dispatch::devices(model, &proof.placements, &mut faults);
-        let Proof { placements, shared, bounds, served } = proof;
+        let mut of_whole = Vec::new();
+        let whole = Proof::find(model, Effort::Whole, &mut of_whole);
+        let together =
+            if model.modes().is_empty() { None } else { modes::together(model, &whole.placements) };
+        let by_mode = !model.modes().is_empty() && together.is_none();
+        let models = if by_mode { modes::models(model, &whole.placements) } else { Vec::new() };
+        let proofs = modes::prove(model, &models, &mut faults);
+        if !by_mode {
+            deadline::report(model, &whole, &mut of_whole);
+            faults.append(&mut of_whole);
+        }
+        dispatch::devices(model, &whole.placements, &mut faults);
+        let bounds = if by_mode { modes::bounds(model, &proofs) } else { whole.bounds.clone() };
+        let served = if by_mode { proofs.iter().all(|proof| proof.served) } else { whole.served };
+        let proven = Proven { model, whole: &whole, models: &models, modes: &proofs };
+        let (placements, shared) = (&whole.placements, whole.shared.as_ref());
+        let mode_plans = modes::plans(model, &proofs, &whole);
+        let changes = modes::changes(model, &proofs, &bounds, &mut faults);
         let channels: Vec<Realisation> =
             model.channel_ids().map(|id| flow::realise(model, id, &bounds, &mut faults)).collect();
         let chains = model.chains().iter().enumerate();
-        let places = chains::Places::of(model, &placements);
+        let places = chains::Places::of(model, placements);
         let known = chains::Known { model, places: &places, bounds: &bounds };
         let chains: Vec<_> =
             chains.map(|(at, chain)| chains::follow(&known, at, chain, &mut faults)).collect();
-        let (map, memory) = memory(model, &channels, &placements, shared.as_ref(), &mut faults);
+        let (map, memory) = memory(model, &channels, placements, shared, &mut faults);
         let shown = served && chains.iter().all(ChainPlan::kept);
         let platform = model.platform();
-        let cores =
-            placements.cores.iter().zip(&platform.cores).enumerate().map(|(at, (core, &cpu))| CorePlan {
-                cpu,
-                dispatched: dispatch::reason(model, &placements, at),
-                scheduler: platform.scheduler,
-                utilisation_ppm: core
-                    .analysis
-                    .as_ref()
-                    .ok()
-                    .and_then(|core| core.utilisation())
-                    .map_or(PPM_MAX, |u| u.ppm().min(PPM_MAX)),
-            });
-        let proven = shown && faults.iter().all(|fault| fault.severity != Severity::Error);
-        if !proven {
+        let cores = platform.cores.iter().enumerate().map(|(at, &cpu)| CorePlan {
+            cpu,
+            dispatched: dispatch::reason(model, placements, at),
+            scheduler: platform.scheduler,
+            utilisation_ppm: proven.all().map(|proof| modes::used(&proof.placements, at)).max().unwrap_or(0),
+        });
+        let is_proven = shown && faults.iter().all(|fault| fault.severity != Severity::Error);
+        if !is_proven {
             deadline::unsaid(model, &bounds, &mut faults);
         }
         let choice = |id: ChannelId| decide::choice(&decided, &bounds, id, &channels[id.index()]);
+        // The alternatives are judged with the tasks of all modes together.
+        let is_judged = is_proven && !by_mode;
         let choices: Vec<Option<ChoicePlan>> =
-            model.channel_ids().map(|id| choice(id).filter(|_| proven)).collect();
+            model.channel_ids().map(|id| choice(id).filter(|_| is_judged)).collect();
         let plan = Plan {
             lock: Plan::FORMAT,
             app: model.app().name.clone(),
             description: model.app().description.clone(),
-            proven,
+            proven: is_proven,
             on_missing_privilege: platform.on_missing_privilege,
             safe_state: model.app().safe_state,
             on_failure: model.app().on_failure,
+            first_mode: model.first_mode().map(|mode| model.mode(mode).name.clone()),
+            together,
             group: platform.group.clone(),
             housekeeping: platform.housekeeping.clone(),
             inputs,
             overrides,
-            decision: decided.decision.clone(),
+            decision: decided.decision.clone().map(|of| DecisionPlan { best: of.best && !by_mode, ..of }),
             overheads: overheads::overheads(model),
             memory,
             cores: cores.collect(),
-            resources: shared.as_ref().map_or(Vec::new(), |shared| shared.resources(model)),
-            servers: serve::servers(model, &placements, shared.as_ref()),
+            resources: shared.map_or(Vec::new(), |shared| shared.resources(model)),
+            servers: proven.servers(),
             services: services(model, &map),
-            tasks: tasks(model, &placements, shared.as_ref(), &map),
+            modes: mode_plans,
+            changes,
+            tasks: proven.tasks(&map),
             clients: model.clients().iter().map(|client| client.name.clone()).collect(),
             channels: channel_plans(model, &channels, &map, choices),
             chains,
         };
-        Self { plan, model: decided.model, faults }
+        Self { plan, model: decided.model, modes: models, faults }
     }
 }
 
@@ -136,26 +178,77 @@ fn services(model: &Model, map: &Map) -> Vec<ServicePlan> {
         .collect()
 }
 
-fn tasks(model: &Model, placements: &Placements<'_>, shared: Option<&Shared>, map: &Map) -> Vec<TaskPlan> {
-    let tasks = model.task_ids().zip(model.tasks());
-    tasks
-        .map(|(id, task)| {
-            let placement = placements.placements.iter().position(|placement| placement.who == Who::Task(id));
-            TaskPlan {
-                name: task.name.clone(),
-                service: task.service.map(|id| model.services()[id.index()].name.clone()),
-                class: match (&task.class, placement, map.tasks[id.index()]) {
-                    (Class::RealTime(_), Some(placement), Some(scopes)) => {
-                        real_time(model, placements, shared, placement, scopes)
-                    }
-                    (Class::RealTime(task), None, Some(scopes)) => {
-                        in_server(model, placements, shared, task, scopes)
-                    }
-                    _ => ClassPlan::BestEffort {},
-                },
-            }
-        })
-        .collect()
+/// What is proven: of the application as a whole, or of each mode.
+struct Proven<'a> {
+    model: &'a Model,
+    /// Has the placements, which are the same in all modes.
+    whole: &'a Proof<'a>,
+    /// The application in each mode; empty if the whole is proven.
+    models: &'a [Model],
+    modes: &'a [Proof<'a>],
+}
+
+impl<'a> Proven<'a> {
+    /// All proofs that count.
+    fn all(&self) -> impl Iterator<Item = &'a Proof<'a>> {
+        let whole = self.modes.is_empty().then_some(self.whole);
+        whole.into_iter().chain(self.modes)
+    }
+
+    /// The proof that has the largest bound of a placement, and its model.
+    fn of(&self, placement: usize) -> (&'a Model, &'a Proof<'a>) {
+        if self.modes.is_empty() {
+            return (self.model, self.whole);
+        }
+        let worst = modes::worst(self.model, self.modes, placement);
+        (&self.models[worst], &self.modes[worst])
+    }
+
+    fn servers(&self) -> Vec<ServerPlan> {
+        let of = |model, proof: &Proof<'_>| serve::servers(model, &proof.placements, proof.shared.as_ref());
+        let mut servers = of(self.model, self.whole);
+        for (at, placement) in self.whole.placements.placements.iter().enumerate() {
+            let Who::Server(server) = placement.who else { continue };
+            let (model, proof) = self.of(at);
+            let ServerPlan { response, served, .. } = of(model, proof).swap_remove(server);
+            (servers[server].response, servers[server].served) = (response, served);
+        }
+        servers
+    }
+
+    fn tasks(&self, map: &Map) -> Vec<TaskPlan> {
+        let (model, placements) = (self.model, &self.whole.placements);
+        let tasks = model.task_ids().zip(model.tasks());
+        tasks
+            .map(|(id, task)| {
+                let placement =
+                    placements.placements.iter().position(|placement| placement.who == Who::Task(id));
+                TaskPlan {
+                    name: task.name.clone(),
+                    service: task.service.map(|id| model.services()[id.index()].name.clone()),
+                    class: match (&task.class, placement, map.tasks[id.index()]) {
+                        (Class::RealTime(_), Some(placement), Some(scopes)) => {
+                            self.real_time(placement, scopes)
+                        }
+                        (Class::RealTime(task), None, Some(scopes)) => {
+                            in_server(model, placements, self.whole.shared.as_ref(), task, scopes)
+                        }
+                        _ => ClassPlan::BestEffort {},
+                    },
+                }
+            })
+            .collect()
+    }
+
+    fn real_time(&self, at: usize, scopes: (Region, Region)) -> ClassPlan {
+        let (model, proof) = self.of(at);
+        let found = match &proof.shared {
+            Some(shared) => shared.found(model, &proof.placements, at),
+            None => found(model, &proof.placements, at),
+        };
+        let placement = &self.whole.placements.placements[at];
+        class(self.model, placement, placement.task, found, scopes)
+    }
 }
 
 /// What the analysis found about a task: R if it is proven, the test, and the terms of R.
@@ -177,21 +270,6 @@ fn found(model: &Model, placements: &Placements<'_>, at: usize) -> (Option<Durat
     let response = bound.filter(|_| holds).map(|bound| bound.from_arrival);
     let terms = bound.map_or_else(Vec::new, |bound| terms(model, placements, placement, bound));
     (response, format!("{} ({kind})", response::TEST), terms)
-}
-
-fn real_time(
-    model: &Model,
-    placements: &Placements<'_>,
-    shared: Option<&Shared>,
-    at: usize,
-    scopes: (Region, Region),
-) -> ClassPlan {
-    let placement = &placements.placements[at];
-    let found = match shared {
-        Some(shared) => shared.found(model, placements, at),
-        None => found(model, placements, at),
-    };
-    class(model, placement, placement.task, found, scopes)
 }
 
 /// A task in a server: its core and priority are the server's.

@@ -541,6 +541,65 @@ fn ways_of_readers() {
     assert_eq!((passed, refused), (27, 53));
 }
 
+/// V9: what the runtime relies on when it changes the mode.
+#[test]
+fn modes_and_changes_fit_together() {
+    let mut draft = empty(&[0]);
+    let service = |name: &str| taut_model::ServiceDraft {
+        name: name.into(),
+        persistent: drafts::size("0B"),
+        start: taut_model::ServiceStart::Boot,
+        on_failure: None,
+    };
+    draft.services = vec![service("x"), service("y")];
+    let mode = |name: &str, services: &[&str]| taut_model::ModeDraft {
+        name: name.into(),
+        services: services.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    draft.modes = vec![mode("m", &["x"]), mode("n", &["x", "y"])];
+    draft.tasks = ["x", "y"]
+        .map(|name| {
+            let mut task = periodic(name, "10ms", "10ms", "100us");
+            task.service = Some(name.into());
+            task
+        })
+        .into();
+    let plan = plan(&draft).plan;
+    assert!(plan.proven && ValidPlan::new(plan.clone()).is_ok());
+    let first = "the mode at release 0 is not one of the modes";
+    assert_eq!(refusal(&plan, |plan| plan.first_mode = None), first);
+    assert_eq!(refusal(&plan, |plan| plan.first_mode = Some("o".into())), first);
+    let without = |plan: &mut Plan| (plan.modes, plan.changes) = (Vec::new(), Vec::new());
+    assert_eq!(refusal(&plan, without), first);
+    let reported = refusal(&plan, |plan| plan.modes[1].name = "m".into());
+    assert_eq!(reported, "two modes are called `m`");
+    let reported = refusal(&plan, |plan| {
+        plan.modes[1].name = "N".into();
+        plan.changes.iter_mut().for_each(|change| {
+            let name = if change.from == "n" { &mut change.from } else { &mut change.to };
+            *name = "N".into();
+        });
+    });
+    assert_eq!(reported, "the mode's name \"N\" is not well formed");
+    let reported = refusal(&plan, |plan| plan.modes[0].services.push("x".into()));
+    assert_eq!(reported, "mode `m` names service `x` twice");
+    let reported = refusal(&plan, |plan| plan.modes[0].services.push("z".into()));
+    assert_eq!(reported, "mode `m` names a service that does not exist");
+    let reported = refusal(&plan, |plan| plan.modes[0].utilisation_ppm.clear());
+    assert_eq!(reported, "mode `m` does not say how much of each core it uses");
+    let misfit = "mode `m` has a bound of task `x` that does not fit the task's";
+    assert_eq!(refusal(&plan, |plan| plan.modes[0].bounds[0].response = None), misfit);
+    assert_eq!(refusal(&plan, |plan| plan.modes[0].bounds[0].response = Some(time("9ms"))), misfit);
+    let reported = refusal(&plan, |plan| plan.modes[0].bounds[0].task = "y".into());
+    assert_eq!(reported, "mode `m` has a bound of task `y` that does not fit the task's");
+    let pairs = "the changes are not those from each mode to each other one";
+    assert_eq!(refusal(&plan, |plan| plan.changes.truncate(1)), pairs);
+    assert_eq!(refusal(&plan, |plan| plan.changes[0].to = "m".into()), pairs);
+    let reported = refusal(&plan, |plan| plan.changes[1] = plan.changes[0].clone());
+    assert_eq!(reported, "two changes go from `m` to `n`");
+    assert_eq!(refusal(&plan, |plan| plan.changes[0].idle = None), "a change of mode has no bound");
+}
+
 /// Whether a mechanism serves a channel depends on which parties are real-time.
 #[test]
 fn mechanisms_serve_the_parties_there_are() {

@@ -87,8 +87,9 @@ fn place(model: &Model, placements: &mut [Placement<'_>]) -> Vec<Vec<usize>> {
         } else {
             let reason = "first fit: the first core that keeps all deadlines, tasks by falling utilisation";
             placements[i].core_reason = Some(reason.into());
-            // Most cores are full by now, which a sum of utilisations shows at once.
-            let room = |&core: &usize| !with(loads[core], &placements[i]).exceeds_one();
+            // Most cores are full by now, which a sum of utilisations shows at once, unless modes take turns.
+            let room =
+                |&core: &usize| !model.modes().is_empty() || !with(loads[core], &placements[i]).exceeds_one();
             (0..members.len()).filter(room).find(|&core| admits(model, placements, &members[core], i))
         };
         let core = found.unwrap_or_else(|| {
@@ -115,7 +116,24 @@ fn by_falling_utilisation(a: &Placement<'_>, b: &Placement<'_>) -> Ordering {
     product(b.cost, ta).cmp(&product(a.cost, tb)).then(a.who.cmp(&b.who))
 }
 
+/// Whether all deadlines are kept on a core with one more task, in every mode in which that task runs.
 fn admits(model: &Model, placements: &[Placement<'_>], members: &[usize], new: usize) -> bool {
+    let runs = |at: usize, mode| match placements[at].who {
+        Who::Task(id) => model.runs_in(id, mode),
+        Who::Server(_) => true,
+    };
+    let here = |mode| members.iter().copied().filter(|at| runs(*at, mode)).collect::<Vec<_>>();
+    if model.modes().is_empty() {
+        return admits_all(model, placements, members, new);
+    }
+    model
+        .mode_ids()
+        .filter(|mode| runs(new, *mode))
+        .all(|mode| admits_all(model, placements, &here(mode), new))
+}
+
+/// The same for tasks that all run at the same time.
+fn admits_all(model: &Model, placements: &[Placement<'_>], members: &[usize], new: usize) -> bool {
     if model.platform().scheduler == SchedulingPolicy::Edf {
         return shared::fits(model, members.iter().chain([&new]).map(|&i| &placements[i])).unwrap_or(false);
     }

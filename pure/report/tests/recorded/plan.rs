@@ -271,6 +271,10 @@ pub(crate) fn plan() -> Plan {
             utilisation_ppm: 267_500,
             dispatched: None,
         }],
+        first_mode: None,
+        together: None,
+        modes: vec![],
+        changes: vec![],
         services: vec![ServicePlan {
             name: "sound".to_owned(),
             persistent: region(0, 262_144),

@@ -145,6 +145,14 @@ impl Shared {
         }
     }
 
+    /// The set that was analysed, with all charges; none if there are no bounds.
+    pub(crate) fn charged(&self) -> Option<&charge::Charged> {
+        match &self.answer {
+            Answer::Bounds(_, charged, _) | Answer::Kept(_, charged) => Some(charged),
+            Answer::Short(..) | Answer::Nothing(_) | Answer::Servers(_) | Answer::Refused => None,
+        }
+    }
+
     /// R of a placement that is past its deadline, as far as it is known.
     pub(crate) fn past(&self, placement: usize) -> Option<Duration> {
         let Answer::Bounds(bounds, ..) = &self.answer else { return None };
