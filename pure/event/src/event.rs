@@ -229,6 +229,7 @@ mod tests {
             (Event::TooMany { channel: 1, job: 2, values: 3 }, 1, 2, 3),
             (Event::Panicked { task: 1, job: 2, remedy: 1 }, 1, 2, 1),
             (Event::HeapUsed { task: 1, job: 2, uses: 3 }, 1, 2, 3),
+            (Event::ModeFollowed { task: 1, from: 2, to: 3, since: ns(4) }, 1, 2 | 3 << 16, 4),
         ]
     }
 

@@ -381,6 +381,18 @@ macro_rules! with_all_events {
                 /// Allocations, reallocations and frees.
                 uses: u64 = value,
             }
+            /// A task has followed a change of mode: it has stopped, or it has started and its first job is about to
+            /// complete.
+            ModeFollowed = 46 {
+                /// The task.
+                task: u16 = subject,
+                /// The old mode.
+                from: u16 = job[0..16],
+                /// The new mode.
+                to: u16 = job[16..32],
+                /// Time since the application asked for the change; zero if the call that asked had not returned.
+                since: Duration = value,
+            }
         }
     };
 }

@@ -280,6 +280,27 @@ pub struct ProbeFigures {
     pub max_ns: u64,
 }
 
+/// A change of mode that a run made, all times that it was made together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ModeChangeFigures {
+    /// The old mode.
+    pub from: String,
+    /// The new mode.
+    pub to: String,
+    /// How often a task followed it.
+    pub followed: u64,
+    /// The longest time from a request until a task had followed.
+    pub longest_ns: u64,
+    /// The proven bound on the time until all tasks have followed.
+    pub bound_ns: Option<u64>,
+    /// How often a task followed late, which the machine accounts for.
+    pub late_machine: u64,
+    /// How often a task followed late by our fault.
+    pub late_ours: u64,
+    /// How often it cannot be judged: the cause may be before the recording begins.
+    pub late_not_judged: u64,
+}
+
 /// A change of a service's state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ServiceChange {

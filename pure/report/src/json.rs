@@ -6,7 +6,8 @@ use taut_plan::Basis;
 
 use crate::Ending;
 use crate::figures::{
-    ChainFigures, ChannelFigures, CoreFigures, ProbeFigures, ResourceFigures, ServiceChange, TaskFigures,
+    ChainFigures, ChannelFigures, CoreFigures, ModeChangeFigures, ProbeFigures, ResourceFigures,
+    ServiceChange, TaskFigures,
 };
 use crate::report::Report;
 use crate::verdict::{Breach, RunVerdict, Warning};
@@ -62,6 +63,9 @@ struct Document<'a> {
     cores: &'a [CoreFigures],
     probes: &'a [ProbeFigures],
     services: &'a [ServiceChange],
+    /// Changes of mode that the run made.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    changes: &'a [ModeChangeFigures],
     /// Paths and digests of the plan's inputs.
     inputs: &'a [taut_plan::Input],
     /// Keys and values as the run recorded them.
@@ -116,6 +120,7 @@ pub(crate) fn write(report: &Report) -> String {
         cores: &report.cores,
         probes: &report.probes,
         services: &report.services,
+        changes: &report.changes,
         inputs: &report.plan.inputs,
         machine: &report.machine,
     };

@@ -134,6 +134,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     let (tasks, found) = judge.tasks(&joined, ending, &decisions);
     let channels: Vec<ChannelFigures> = (0..plan.channels.len()).map(|at| judge.channel(at)).collect();
     let chains = (0..plan.chains.len()).map(|at| judge.chain(at, &tasks, &channels, &history)).collect();
+    let changes = judge.changes();
     judge.losses_on_cores();
     judge.interference(before_jobs, &machine);
     judge.nothing_shown(&joined);
@@ -148,6 +149,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
         plan: plan.clone(),
         probes: judge.probes(&machine),
         services: judge.services(),
+        changes,
         rested_ns: end::rested_ns(&judge.seen),
         verdict: judge.verdict(),
         warnings: judge.warnings,
@@ -201,7 +203,7 @@ impl<'a> Judge<'a> {
             plan,
             planned: plan.tasks.iter().map(|task| PlannedTiming::of(&task.class)).collect(),
             outside: Outside::of(plan, (&run.records, &seen), &stalls),
-            pauses: Pauses::of(plan, &seen),
+            pauses: Pauses::of(plan, &seen, run.since.is_none()),
             seen,
             wakes,
             stalls,

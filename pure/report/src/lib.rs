@@ -13,6 +13,7 @@
 mod ages;
 pub mod blame;
 mod calibrate;
+mod changes;
 mod decisions;
 #[cfg(test)]
 mod decoded;
@@ -47,8 +48,8 @@ mod wording;
 
 pub use calibrate::{CalibratedRun, CalibratedTask, Calibration, FittedBound, NoFit, NotCalibrated};
 pub use figures::{
-    ChainFigures, ChannelFigures, CoreFigures, Counts, Distribution, ProbeFigures, ReactionFigures,
-    ResourceFigures, ServiceChange, StepFigures, TaskFigures,
+    ChainFigures, ChannelFigures, CoreFigures, Counts, Distribution, ModeChangeFigures, ProbeFigures,
+    ReactionFigures, ResourceFigures, ServiceChange, StepFigures, TaskFigures,
 };
 pub use report::{About, Report};
 pub use simulated::{Focus, Simulated, Window};

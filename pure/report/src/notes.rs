@@ -153,6 +153,7 @@ fn of_event(plan: &Plan, event: Event) -> Option<Content> {
         Event::Counted { task, count, times } => counted(Subject::Task(task.into()), count, times),
         Event::CoreCounted { core, count, times } => counted(Subject::Core(core.into()), count, times),
         Event::Service { service, task, state } => follows(plan, service, task, state),
+        Event::ModeFollowed { task, to, since, .. } => switched(plan, task, to, since),
         Event::ChainEnd { chain, age, .. } => aged(chain, age),
         Event::Budget { server, budget } => budgeted(server, budget),
         Event::Beside { server, others, .. } => not_charged(server, others),
@@ -246,6 +247,12 @@ fn follows(plan: &Plan, service: u16, task: u16, state: u64) -> Content {
         other => format!("in state {other}"),
     };
     (Subject::Service(service.into()), format!("{task} is {state_name}"), CHANGE, ("state", state))
+}
+
+fn switched(plan: &Plan, task: u16, to: u16, since: Duration) -> Content {
+    let mode = plan.modes.get(usize::from(to)).map_or("?", |mode| &mode.name);
+    let text = format!("has followed to mode {mode}");
+    (Subject::Task(task.into()), text, CHANGE, ("since_ns", since.as_ns()))
 }
 
 fn aged(chain: u16, age: Duration) -> Content {

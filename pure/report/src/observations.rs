@@ -29,6 +29,7 @@ pub(crate) struct Observations {
     pub(crate) chains: Vec<Vec<(u64, u64)>>,
     pub(crate) cores: Vec<OfCore>,
     pub(crate) services: Vec<StateChange>,
+    pub(crate) modes: Vec<ModeStep>,
     pub(crate) values: Vec<ValueEnd>,
     /// Core, instant at which the probe woke, its lateness.
     pub(crate) stalls: Vec<(u16, u64, u64)>,
@@ -127,6 +128,17 @@ pub(crate) struct StateChange {
     pub(crate) service: u16,
     pub(crate) task: u16,
     pub(crate) state: u64,
+}
+
+/// A task has followed a change of mode.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ModeStep {
+    pub(crate) at: u64,
+    pub(crate) task: u16,
+    pub(crate) from: u16,
+    pub(crate) to: u16,
+    /// Time since the application asked for the change.
+    pub(crate) since: u64,
 }
 
 /// A value at one end of its channel.
@@ -241,6 +253,9 @@ impl Observations {
             }
             Event::Service { service, task, state } => {
                 self.services.push(StateChange { at, service, task, state });
+            }
+            Event::ModeFollowed { task, from, to, since } => {
+                self.modes.push(ModeStep { at, task, from, to, since: since.as_ns() });
             }
             Event::Stall { core, lateness } => self.stalls.push((core, at, lateness.as_ns())),
             Event::CoreLost { core, records } => self.core(core, |of| add(&mut of.lost, records)),

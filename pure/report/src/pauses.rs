@@ -28,7 +28,8 @@ struct Queue {
 }
 
 impl Pauses {
-    pub(crate) fn of(plan: &Plan, seen: &Observations) -> Self {
+    /// `whole`: the records begin with release 0.
+    pub(crate) fn of(plan: &Plan, seen: &Observations, whole: bool) -> Self {
         let mut pauses: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
         let mut resets = Vec::new();
         let mut changes = seen.services.clone();
@@ -45,8 +46,16 @@ impl Pauses {
             let of = pauses.entry(task).or_default();
             match (change.state, of.last_mut()) {
                 (RUNNING, Some((_, until))) if *until == u64::MAX => *until = change.at,
+                // It was not running before.
+                (RUNNING, None) => of.push((0, change.at)),
                 (RUNNING, _) | (_, Some((_, u64::MAX))) => {}
                 _ => of.push((change.at, u64::MAX)),
+            }
+        }
+        // A task that was to be started and was not.
+        for (at, task) in plan.tasks.iter().enumerate().filter(|_| whole) {
+            if !plan.starts_at_boot(task) && !pauses.contains_key(&at) {
+                pauses.insert(at, vec![(0, u64::MAX)]);
             }
         }
         for (task, of) in seen.tasks.iter().enumerate() {

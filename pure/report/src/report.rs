@@ -6,7 +6,8 @@ use taut_plan::Plan;
 
 use crate::decisions::Decisions;
 use crate::figures::{
-    ChainFigures, ChannelFigures, CoreFigures, ProbeFigures, ResourceFigures, ServiceChange, TaskFigures,
+    ChainFigures, ChannelFigures, CoreFigures, ModeChangeFigures, ProbeFigures, ResourceFigures,
+    ServiceChange, TaskFigures,
 };
 use crate::jobs::Job;
 use crate::notes::Notes;
@@ -26,6 +27,7 @@ pub struct Report {
     pub(crate) cores: Vec<CoreFigures>,
     pub(crate) probes: Vec<ProbeFigures>,
     pub(crate) services: Vec<ServiceChange>,
+    pub(crate) changes: Vec<ModeChangeFigures>,
     /// The machine's facts, as key and value.
     pub(crate) machine: Vec<(String, String)>,
     pub(crate) begin: u64,
@@ -104,6 +106,11 @@ impl Report {
         &self.cores
     }
 
+    /// Per change of mode that the run made, in the plan's order.
+    pub fn changes(&self) -> &[ModeChangeFigures] {
+        &self.changes
+    }
+
     /// Per real-time core, in the plan's order.
     pub fn probes(&self) -> &[ProbeFigures] {
         &self.probes
@@ -126,6 +133,7 @@ impl Report {
         let channels = self.channels.iter().map(|channel| channel.late_machine);
         let reaction = |chain: &ChainFigures| chain.reaction.as_ref().map_or(0, |late| late.late_machine);
         let chains = self.chains.iter().map(|chain| chain.late_machine + reaction(chain));
-        tasks.chain(channels).chain(chains).sum()
+        let changes = self.changes.iter().map(|change| change.late_machine);
+        tasks.chain(channels).chain(chains).chain(changes).sum()
     }
 }

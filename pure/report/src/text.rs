@@ -62,6 +62,7 @@ pub(crate) fn write(report: &Report, width: usize, color: bool) -> String {
     page.tasks(report);
     page.channels(report);
     page.chains(report);
+    page.changes(report);
     page.resources(report);
     page.conduct(report);
     page.probes(report);
@@ -282,6 +283,34 @@ impl Page {
             tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged, paused });
         }
         self.heading("channels", "latency from send to receive, in µs");
+        self.bars(&table, &tails);
+    }
+
+    fn changes(&mut self, report: &Report) {
+        if report.changes.is_empty() {
+            return;
+        }
+        let columns = vec![word("change", 0), number("followed", 2), number("max", 3), number("bound", 4)];
+        let mut table = Table::new(columns, "max / bound", 26);
+        let mut tails = Vec::new();
+        for change in &report.changes {
+            table.row(vec![
+                format!("{} -> {}", change.from, change.to),
+                change.followed.to_string(),
+                micros(Some(change.longest_ns)),
+                micros(change.bound_ns),
+            ]);
+            tails.push(Tail {
+                max: Some(change.longest_ns),
+                limit: change.bound_ns,
+                machine: change.late_machine,
+                ours: change.late_ours,
+                not_judged: change.late_not_judged,
+                outside: 0,
+                paused: 0,
+            });
+        }
+        self.heading("changes of mode", "from the request until a task had followed, in µs");
         self.bars(&table, &tails);
     }
 

@@ -300,6 +300,21 @@ pub enum Breach {
         /// When the first of them completed, after release 0.
         at_ns: u64,
     },
+    /// A task followed a change of mode later than the plan proves.
+    ModeChange {
+        /// The old mode.
+        from: String,
+        /// The new mode.
+        to: String,
+        /// The task: it stopped, or completed its first job.
+        task: String,
+        /// The instant at which it had followed, after release 0.
+        at_ns: u64,
+        /// Time since the request.
+        took_ns: u64,
+        /// The proven bound on it.
+        limit_ns: u64,
+    },
     /// Records of a real-time task were lost, so the run is not shown to have kept its bounds.
     Lost {
         /// The task.

@@ -68,6 +68,12 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
             format!("`{task}` job {job} panicked at {}, and its task stopped", span(*at_ns))
         }
         Breach::HeapUsed { task, jobs, at_ns } => heap_used(task, *jobs, *at_ns),
+        Breach::ModeChange { from, to, task, at_ns, took_ns, limit_ns } => {
+            let (took, at, limit) = (span(*took_ns), span(*at_ns), span(*limit_ns));
+            format!(
+                "`{task}` had followed the change from mode `{from}` to `{to}` {took} after the request, at {at}; bound {limit}"
+            )
+        }
         Breach::Lost { task, records } => lost_records(&format!("`{task}`"), *records),
         Breach::LostOnCore { cpu, records } => lost_records(&format!("CPU {cpu}"), *records),
         Breach::Slept { task, times } => slept(task, *times),

@@ -8,7 +8,7 @@ mod recorded;
 use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, Script, plan, run};
 use taut_event::file::Run;
 use taut_event::{CodeLocation, Counter, Foreign, Kind, Record, SafeStateOutcome, Stood};
-use taut_plan::{ClassPlan, ServicePlan};
+use taut_plan::{ChangePlan, ClassPlan, ModePlan, ServicePlan};
 use taut_report::{About, Breach, Cause, CoreFigures, Counts, Ended, Ending, Report, RunVerdict, Warning};
 use taut_time::Instant;
 
@@ -580,6 +580,89 @@ fn a_job_that_used_the_heap_is_a_breach() {
     let said = "3 jobs of `processing` used the heap from 88.0 ms on, which its manifest denies";
     assert!(report.text(200, false).contains(said), "{}", report.text(200, false));
     assert!(report.json().contains("\"breach\": \"heap-used\""));
+}
+
+/// A change of mode is held to its bound: of a task that stops, to that of the first step. The time for which the machine
+/// stood still excuses as much.
+#[test]
+fn a_slow_change_of_mode_is_a_breach() {
+    let mut plan = plan();
+    let mode = |name: &str, services: &[&str]| ModePlan {
+        name: name.to_owned(),
+        services: services.iter().map(|name| (*name).to_owned()).collect(),
+        utilisation_ppm: vec![0],
+        bounds: Vec::new(),
+    };
+    let of_sound = plan.tasks[usize::from(PROCESSING)].service.clone().unwrap();
+    plan.first_mode = Some("on".to_owned());
+    plan.modes = vec![mode("on", &[&of_sound]), mode("off", &[])];
+    let ms = taut_time::Duration::from_ms;
+    let change = |from: &str, to: &str, stop: u64, start: u64| ChangePlan {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        stop: ms(stop),
+        idle: Some(ms(1)),
+        start: ms(start),
+    };
+    plan.changes = vec![change("on", "off", 10, 0), change("off", "on", 0, 20)];
+    let followed = |at: u64, from: u64, to: u64, since: u64| Record {
+        at: Instant::from_ns(BEGIN + at),
+        kind: Kind::ModeFollowed,
+        cpu: 0,
+        subject: PROCESSING,
+        job: from | to << 16,
+        value: since,
+    };
+    let judged = |more: &[Record]| {
+        let mut run = run(Script::quiet());
+        run.records.extend_from_slice(more);
+        Report::new(&plan, &run)
+    };
+    let in_time = [followed(1_000 * MS, 0, 1, 10 * MS), followed(2_000 * MS, 1, 0, 21 * MS)];
+    let kept = judged(&in_time);
+    assert_eq!(kept.verdict(), &RunVerdict::Kept);
+    let figures: Vec<_> =
+        kept.changes().iter().map(|of| (of.longest_ns, of.bound_ns, of.late_ours)).collect();
+    assert_eq!(figures, [(10 * MS, Some(11 * MS), 0), (21 * MS, Some(21 * MS), 0)]);
+    assert!(kept.text(100, false).contains("off -> on"), "{}", kept.text(100, false));
+    assert!(kept.json().contains("\"longest_ns\": 21000000"));
+    assert!(!report(Script::quiet()).json().contains("\"changes\""));
+    let breach = |from: &str, to: &str, took_ns, limit_ns| Breach::ModeChange {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        task: "processing".to_owned(),
+        at_ns: 1_000 * MS,
+        took_ns,
+        limit_ns,
+    };
+    let stops = judged(&[followed(1_000 * MS, 0, 1, 10 * MS + 1)]);
+    assert_eq!(stops.verdict(), &RunVerdict::Broken(vec![breach("on", "off", 10 * MS + 1, 10 * MS)]));
+    let starts = judged(&[followed(1_000 * MS, 1, 0, 21 * MS + 1)]);
+    assert_eq!(starts.verdict(), &RunVerdict::Broken(vec![breach("off", "on", 21 * MS + 1, 21 * MS)]));
+    let said = "`processing` had followed the change from mode `on` to `off` 10.1 ms after the request, at 1.00 s; bound 10.0 ms";
+    assert!(stops.text(300, false).contains(said), "{}", stops.text(300, false));
+    let stall = |lateness| Record {
+        at: Instant::from_ns(BEGIN + 995 * MS),
+        kind: Kind::Stall,
+        cpu: 0,
+        subject: 0,
+        job: 0,
+        value: lateness,
+    };
+    let excused = judged(&[followed(1_000 * MS, 0, 1, 13 * MS), stall(3 * MS)]);
+    assert_eq!(excused.verdict(), &RunVerdict::KeptButMachine(1));
+    assert_eq!(excused.late_machine(), 1);
+    let not = judged(&[followed(1_000 * MS, 0, 1, 20 * MS), stall(3 * MS)]);
+    assert_eq!(not.verdict(), &RunVerdict::Broken(vec![breach("on", "off", 20 * MS, 10 * MS)]));
+    // A request before release 0 counts from there.
+    let early = judged(&[followed(9 * MS, 0, 1, 500 * MS)]);
+    assert_eq!((early.verdict(), early.changes()[0].longest_ns), (&RunVerdict::Kept, 9 * MS));
+    // What was before the recording may have delayed it.
+    let mut cut = run(Script::quiet());
+    cut.records.push(followed(1_000 * MS, 0, 1, 20 * MS));
+    cut.since = Some(Instant::from_ns(BEGIN + 990 * MS));
+    cut.records.retain(|record| record.at >= Instant::from_ns(BEGIN + 990 * MS));
+    assert_eq!(Report::new(&plan, &cut).changes()[0].late_not_judged, 1);
 }
 
 #[test]

@@ -422,7 +422,7 @@ fn notes(report: &Report) -> Vec<String> {
         }
         Breach::Drop { .. } | Breach::ReleasesDropped { .. } | Breach::Slept { .. } => false,
         Breach::Panicked { .. } => true,
-        Breach::HeapUsed { .. } => false,
+        Breach::HeapUsed { .. } | Breach::ModeChange { .. } => false,
         Breach::NotAtRest { .. } | Breach::Silent { .. } | Breach::Nothing => false,
     };
     let breaches = match &report.verdict {

@@ -114,6 +114,7 @@ fn notes_of_a_run_are_in_words() {
         Event::TooMany { channel: 1, job: 3, values: 1 },
         Event::Service { service: 0, task: 1, state: 2 },
         Event::Panicked { task: 1, job: 2, remedy: 0 },
+        Event::ModeFollowed { task: 1, from: 0, to: 1, since: Duration::from_ns(5) },
         Event::CoreLost { core: 0, records: 1 },
         Event::Looked { task: 0 },
         Event::ProbeMoved { core: 0, is_main: true, placement },

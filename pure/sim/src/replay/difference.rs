@@ -95,7 +95,7 @@ impl Names<'_> {
             // A replay compares none of these.
             Recorded::Begin { .. } | Recorded::End { .. } | Recorded::Miss { .. } => other,
             Recorded::Overrun { .. } | Recorded::Skip { .. } | Recorded::Failed { .. } => other,
-            Recorded::Panicked { .. } => other,
+            Recorded::Panicked { .. } | Recorded::ModeFollowed { .. } => other,
             Recorded::ScopeExceeded { .. } | Recorded::Slept { .. } | Recorded::Service { .. } => other,
             Recorded::Send { .. } | Recorded::Receive { .. } => other,
             Recorded::Drop { .. } | Recorded::TooMany { .. } | Recorded::HeapUsed { .. } => other,
