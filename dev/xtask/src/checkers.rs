@@ -133,6 +133,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/leaving", "starts other processes"),
     ("run/memory", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/messages", "starts other processes"),
+    ("run/modes", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/notified", "starts other processes"),
     ("run/outside", "starts other processes"),
     ("run/receivers", "a booted application: `mmap` with MAP_POPULATE"),

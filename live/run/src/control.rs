@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use taut_event::{Ending, Kind, Record};
 use taut_lock::{Epoch, EventCount, Listener};
-use taut_plan::{ClassPlan, FailureRemedy, OnFailure, Overrun, Plan, ServiceStart, TaskPlan};
+use taut_plan::{ClassPlan, FailureRemedy, OnFailure, Overrun, Plan, ServicePlan, ServiceStart, TaskPlan};
 use taut_sys::device::Wake;
 use taut_sys::timer::LastResort;
 use taut_sys::{clock, futex, interrupt};
 use taut_time::{Duration, Instant};
 use taut_trace::FinalBlock;
+
+use crate::modes::Modes;
 
 /// How long running jobs and `stop` may take after a stop request, beyond the longest deadline.
 const JOBS_NS: u64 = 1_000_000_000;
@@ -112,15 +114,18 @@ fn pack(ending: Ending) -> u64 {
 
 /// A service, with the state that [`Control`] sets.
 #[derive(Debug)]
-struct Steered {
+pub(crate) struct Steered {
     name: String,
     /// The state, and how often the service has restarted or started again: see [`ServiceView`].
     word: AtomicU64,
+    /// No job of a service that a mode starts is released before this instant on the monotonic clock (ns). Set before the
+    /// word that says that it starts.
+    starts_ns: AtomicU64,
     /// Notified when the word has changed, for receivers: they wait for values meanwhile.
     events: EventCount,
     failures: Failures,
     /// The service's real-time tasks, by position in the plan.
-    tasks: Vec<usize>,
+    pub(crate) tasks: Vec<usize>,
     /// Wakes of those that a device releases.
     wakes: Vec<Arc<Wake>>,
 }
@@ -161,7 +166,7 @@ const _: () = assert!(State::Stopped as u64 | State::Running as u64 == State::St
 const _: () = assert!(State::Stopped as u64 | State::Paused as u64 == State::Stopped as u64);
 
 impl Steered {
-    fn view(&self) -> ServiceView {
+    pub(crate) fn view(&self) -> ServiceView {
         ServiceView(self.word.load(Ordering::Acquire))
     }
 
@@ -171,9 +176,21 @@ impl Steered {
         self.wakes.iter().for_each(|wake| wake.ring());
     }
 
-    fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.word.fetch_or(State::Stopped as u64, Ordering::AcqRel);
         self.notify();
+    }
+
+    /// Starts the service if it is stopped: each component is reset.
+    fn start(&self) {
+        let started = |view: ServiceView| ServiceView(view.0 + ServiceView::RESTART).in_state(State::Running);
+        self.change(State::Stopped, started);
+    }
+
+    /// The same, for jobs that are released at `starts_ns` or later.
+    pub(crate) fn start_at(&self, starts_ns: u64) {
+        self.starts_ns.store(starts_ns, Ordering::Release);
+        self.start();
     }
 
     fn restart(&self) {
@@ -194,11 +211,12 @@ impl Steered {
 }
 
 /// A service before release 0.
-fn initial(start: ServiceStart) -> ServiceView {
-    ServiceView::of(match start {
-        ServiceStart::Boot => State::Running,
-        ServiceStart::Demand => State::Stopped,
-    })
+fn initial(plan: &Plan, service: &ServicePlan) -> ServiceView {
+    let starts = match plan.first_mode() {
+        Some(mode) => plan.modes[mode].services.contains(&service.name),
+        None => service.start == ServiceStart::Boot,
+    };
+    ServiceView::of(if starts { State::Running } else { State::Stopped })
 }
 
 /// The positions of a service's real-time tasks.
@@ -250,6 +268,34 @@ impl std::fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
+/// Why a service is neither started nor stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServiceError {
+    /// The manifest has no such service.
+    Unknown(Unknown),
+    /// The manifest has modes, which alone start and stop services: [`Control::change_mode`]. Holds the service's name.
+    OfModes(String),
+}
+
+impl std::fmt::Display for ServiceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unknown(unknown) => unknown.fmt(f),
+            Self::OfModes(name) => {
+                write!(f, "modes start and stop service `{name}`: ask for a mode with `Control::change_mode`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ServiceError {}
+
+impl From<Unknown> for ServiceError {
+    fn from(unknown: Unknown) -> Self {
+        Self::Unknown(unknown)
+    }
+}
+
 /// Steers a running application: starts, pauses, resumes and stops services, and stops the application. Any thread may
 /// call, unless the call waits. A call takes 2 or 3 shared accesses and a futex wake; `pause`, `resume` and
 /// `start_service` repeat an access if another change of the same service comes in between. A periodic task follows at
@@ -257,7 +303,8 @@ impl std::error::Error for Unknown {}
 /// since its last job is over.
 #[derive(Debug)]
 pub struct Control {
-    services: Vec<Steered>,
+    pub(crate) services: Vec<Steered>,
+    pub(crate) modes: Modes,
     /// By task, the view of its service that the task has followed to the end.
     followed: Vec<AtomicU64>,
     /// By task, what ends its sleep while it waits for a device; `None` also if the system has no descriptor for it.
@@ -303,14 +350,15 @@ impl Control {
         let services = plan.services.iter().enumerate().map(|(at, service)| Steered {
             wakes: wakes_of(&real_time_tasks(plan, &service.name)),
             name: service.name.clone(),
-            word: AtomicU64::new(initial(service.start).0),
+            word: AtomicU64::new(initial(plan, service).0),
+            starts_ns: AtomicU64::new(0),
             events: EventCount::new(),
             failures: Failures::new(plan.on_failure(Some(at))),
             tasks: real_time_tasks(plan, &service.name),
         });
         let followed = plan.tasks.iter().map(|task| {
             let service = plan.services.iter().find(|service| task.service.as_ref() == Some(&service.name));
-            AtomicU64::new(service.map_or(ServiceView::of(State::Running), |of| initial(of.start)).0)
+            AtomicU64::new(service.map_or(ServiceView::of(State::Running), |of| initial(plan, of)).0)
         });
         let kills =
             |task: &TaskPlan| matches!(task.class, ClassPlan::RealTime { on_overrun: Overrun::KillJob, .. });
@@ -323,6 +371,7 @@ impl Control {
             followed: followed.collect(),
             services: services.collect(),
             wakes,
+            modes: Modes::new(plan),
             on_failure: plan.on_failure(None),
             kills: plan.tasks.iter().map(kills).collect(),
             looked_ns: AtomicU64::new(0),
@@ -346,10 +395,9 @@ impl Control {
     /// tasks that have returned do not start again. A service that is not stopped stays as it is.
     ///
     /// # Errors
-    /// [`Unknown`] if the manifest has no such service.
-    pub fn start_service(&self, service: &str) -> Result<(), Unknown> {
-        let started = |view: ServiceView| ServiceView(view.0 + ServiceView::RESTART).in_state(State::Running);
-        self.find(service)?.change(State::Stopped, started);
+    /// [`ServiceError`] if the manifest has no such service, or if it has modes: these start services.
+    pub fn start_service(&self, service: &str) -> Result<(), ServiceError> {
+        self.find_free(service)?.start();
         Ok(())
     }
 
@@ -377,9 +425,9 @@ impl Control {
     /// received stay in their channels.
     ///
     /// # Errors
-    /// [`Unknown`] if the manifest has no such service.
-    pub fn stop_service(&self, service: &str) -> Result<(), Unknown> {
-        self.find(service)?.stop();
+    /// [`ServiceError`] if the manifest has no such service, or if it has modes: these stop services.
+    pub fn stop_service(&self, service: &str) -> Result<(), ServiceError> {
+        self.find_free(service)?.stop();
         Ok(())
     }
 
@@ -398,8 +446,17 @@ impl Control {
     /// [`Unknown`] if the manifest has no such service.
     pub fn is_acknowledged(&self, service: &str) -> Result<bool, Unknown> {
         let steered = self.find(service)?;
-        let word = steered.word.load(Ordering::Acquire);
-        Ok(steered.tasks.iter().all(|task| self.followed[*task].load(Ordering::Acquire) == word))
+        Ok(self.have_followed(steered, steered.view()))
+    }
+
+    /// Whether every real-time task of a service has followed it to this view.
+    pub(crate) fn have_followed(&self, steered: &Steered, view: ServiceView) -> bool {
+        steered.tasks.iter().all(|task| self.followed[*task].load(Ordering::Acquire) == view.0)
+    }
+
+    /// The state to which a task has followed its service, by its position.
+    pub(crate) fn followed_state(&self, task: usize) -> State {
+        ServiceView(self.followed[task].load(Ordering::Acquire)).state()
     }
 
     /// Waits until [`Control::is_acknowledged`], at most for `patience`, or until the application stops; returns whether it
@@ -408,14 +465,20 @@ impl Control {
     /// # Errors
     /// [`Unknown`] if the manifest has no such service.
     pub fn wait_acknowledged(&self, service: &str, patience: Duration) -> Result<bool, Unknown> {
+        let steered = self.find(service)?;
+        Ok(self.wait_until_true(patience, || self.have_followed(steered, steered.view())))
+    }
+
+    /// Waits until a condition is true, at most for `patience`, or until the application stops; returns whether it is.
+    pub(crate) fn wait_until_true(&self, patience: Duration, is_true: impl Fn() -> bool) -> bool {
         let end_ns = clock::monotonic_ns().saturating_add(patience.as_ns());
         loop {
-            if self.is_acknowledged(service)? {
-                return Ok(true);
+            if is_true() {
+                return true;
             }
             let now_ns = clock::monotonic_ns();
             if self.stopping() || now_ns >= end_ns {
-                return Ok(false);
+                return false;
             }
             self.wait_until(end_ns.min(now_ns.saturating_add(LOOK_NS)));
         }
@@ -496,9 +559,16 @@ impl Control {
         ServiceView(self.followed[usize::from(task)].load(Ordering::Acquire))
     }
 
-    /// A task has followed its service to this view.
+    /// A task has followed its service to this view. If it was the last one for which a change of mode waited, it starts the
+    /// services of the new mode.
     pub(crate) fn acknowledge(&self, task: u16, view: ServiceView) {
         self.followed[usize::from(task)].store(view.0, Ordering::Release);
+        self.advance_mode();
+    }
+
+    /// No job with which a service starts is released before this instant (ns). Valid for a view that was read before.
+    pub(crate) fn starts_ns(&self, service: usize) -> u64 {
+        self.services[service].starts_ns.load(Ordering::Acquire)
     }
 
     /// A best-effort task, which cannot restart, panicked: applies the remedy, and returns it.
@@ -674,6 +744,12 @@ impl Control {
     /// The listener that is notified when a service's state has changed.
     pub(crate) fn listener(&self, service: usize) -> Listener<'_> {
         self.services[service].events.listener()
+    }
+
+    /// A service that the application may start and stop.
+    fn find_free(&self, service: &str) -> Result<&Steered, ServiceError> {
+        let found = self.find(service)?;
+        if self.modes.govern() { Err(ServiceError::OfModes(service.to_owned())) } else { Ok(found) }
     }
 
     fn find(&self, service: &str) -> Result<&Steered, Unknown> {

@@ -94,18 +94,22 @@ impl<T: Task> TaskKind for DeviceBody<T> {
     fn next(&mut self, thread: &mut TaskThread<'_>) -> Option<(u64, Release<()>)> {
         let control = thread.context.control;
         let wake = control.device_wake(thread.context.timing.task);
+        let mut earliest_ns = thread.context.next_ns();
         loop {
-            let earliest_ns = thread.context.next_ns();
             if !thread.sleep_until(earliest_ns) {
                 return None;
             }
             // Before the looks that follow, so that no change is missed.
             wake.inspect(|wake| wake.clear());
             let now_ns = clock::monotonic_ns();
-            if thread.context.follow_restart() {
+            if let Some(starts_ns) = thread.context.starts_after(now_ns) {
+                earliest_ns = starts_ns;
+                continue;
+            }
+            if thread.context.follow_restart(now_ns) {
                 return Some((now_ns, Release::Reset));
             }
-            if let Some(state) = thread.context.follow_service() {
+            if let Some(state) = thread.context.follow_service(now_ns) {
                 return Some((now_ns, Release::Change(state)));
             }
             if control.stopping() {

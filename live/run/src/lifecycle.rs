@@ -46,6 +46,7 @@ use crate::control::{Control, ServiceView, State};
 use crate::flow::{NotBegun, TaskFlows};
 use crate::guard::heap_uses;
 use crate::job::{EventRecorder, Failure, Job};
+use crate::modes::FollowedMode;
 
 /// In the record of a service: the task was reset because the service restarted. The other numbers are those of
 /// [`State`].
@@ -131,6 +132,8 @@ pub(crate) struct JobContext<'s> {
     event_recorder: EventRecorder,
     /// The service as far as the task has followed it.
     followed: ServiceView,
+    /// Whether the task has started or stopped since it last acknowledged.
+    has_switched: bool,
     condition: Condition,
     flows: Option<TaskFlows<'s>>,
     /// Where a dispatcher schedules the task: all releases before this number have been activated.
@@ -165,6 +168,7 @@ impl<'s> JobContext<'s> {
             scope,
             event_recorder,
             followed,
+            has_switched: false,
             condition: Condition::Sound,
             flows,
             activated: 0,
@@ -264,6 +268,8 @@ impl<'s> JobContext<'s> {
             (FailureRemedy::Restart, _) | (FailureRemedy::StopService, Some(_)) => Condition::Failed,
             (FailureRemedy::StopService, None) | (FailureRemedy::StopApp, _) => Condition::Over,
         };
+        // How long a change took is not known of a task that failed meanwhile.
+        self.has_switched = false;
         self.event_recorder.own(now_ns, Kind::Panicked, job, remedy as u64);
     }
 
@@ -443,20 +449,25 @@ impl<'s> JobContext<'s> {
 
 /// The service of a job's task.
 impl<'s> JobContext<'s> {
-    /// The state to which the service has changed, which is recorded; `None` if it has not changed. The caller
-    /// acknowledges the change when the component has followed it.
-    pub(crate) fn follow_service(&mut self) -> Option<State> {
-        let (service, state) = (self.timing.service?, self.service_change()?);
+    /// The state to which the service has changed, which is recorded; `None` if it has not changed for a job that is
+    /// released at `release_ns`. The caller acknowledges the change when the component has followed it.
+    pub(crate) fn follow_service(&mut self, release_ns: u64) -> Option<State> {
+        let service = self.timing.service?;
+        let state = self.view(service, release_ns).state();
+        if state == self.followed.state() {
+            return None;
+        }
+        self.has_switched |= state == State::Stopped;
         self.followed = self.followed.in_state(state);
         self.record_service(service, state as u64);
         Some(state)
     }
 
     /// Whether the service has restarted, or was started again, since the task last followed that, which is recorded: the
-    /// task's next job is then the component's reset. A task whose service has stopped follows no restart.
-    pub(crate) fn follow_restart(&mut self) -> bool {
+    /// job that is released at `release_ns` is then the component's reset. A task whose service has stopped follows no restart.
+    pub(crate) fn follow_restart(&mut self, release_ns: u64) -> bool {
         let Some(service) = self.timing.service else { return false };
-        let view = self.control.view(service);
+        let view = self.view(service, release_ns);
         if view.restarts() == self.followed.restarts() || view.state() == State::Stopped {
             return false;
         }
@@ -464,6 +475,7 @@ impl<'s> JobContext<'s> {
         let starts = self.followed.state() == State::Stopped && view.state() == State::Running;
         self.followed = if starts { view } else { self.followed.restarted_as(view) };
         self.record_service(service, RESTARTED);
+        self.has_switched |= starts;
         if starts {
             self.record_service(service, State::Running as u64);
         }
@@ -475,9 +487,31 @@ impl<'s> JobContext<'s> {
         self.event_recorder.other(clock::monotonic_ns(), Kind::Service, service, task, state);
     }
 
-    /// The component has followed its service as far as the task has.
-    pub(crate) fn acknowledge(&self) {
+    /// The component has followed its service as far as the task has. If it has followed a change of mode, that is recorded.
+    pub(crate) fn acknowledge(&mut self) {
+        if std::mem::take(&mut self.has_switched)
+            && let Some(service) = self.timing.service
+            && let Some(FollowedMode { from, to, since_ns }) = self.control.followed_mode(service)
+        {
+            let modes = u64::from(from) | u64::from(to) << 16;
+            self.event_recorder.own(clock::monotonic_ns(), Kind::ModeFollowed, modes, since_ns);
+        }
         self.control.acknowledge(self.timing.task, self.followed);
+    }
+
+    /// The service now, as a job sees it that is released at `release_ns`. A job that is released before the service starts
+    /// sees what the task has followed.
+    fn view(&self, service: usize, release_ns: u64) -> ServiceView {
+        let view = self.control.view(service);
+        let starts = self.followed.state() == State::Stopped && view.restarts() != self.followed.restarts();
+        if starts && release_ns < self.control.starts_ns(service) { self.followed } else { view }
+    }
+
+    /// When the service starts, if it does and that instant is after `now_ns`.
+    pub(crate) fn starts_after(&self, now_ns: u64) -> Option<u64> {
+        let service = self.timing.service.filter(|_| self.has_change())?;
+        let starts_ns = self.control.starts_ns(service);
+        (self.followed.state() == State::Stopped && starts_ns > now_ns).then_some(starts_ns)
     }
 
     /// Whether the service has changed its state, or restarted, before the task follows it.
@@ -488,12 +522,6 @@ impl<'s> JobContext<'s> {
             view.state() != self.followed.state()
                 || view.restarts() != self.followed.restarts() && view.state() != State::Stopped
         })
-    }
-
-    /// The state to which the service has changed, before the task follows it; `None` if it has not changed.
-    fn service_change(&self) -> Option<State> {
-        let state = self.control.view(self.timing.service?).state();
-        (state != self.followed.state()).then_some(state)
     }
 
     /// The last state of the service that the task has followed.

@@ -20,12 +20,12 @@ impl<T: Task> PeriodicBody<T> {
         Self { task }
     }
 
-    /// What a release leads to, by the state of the task's service.
-    fn by_service(&mut self, context: &mut JobContext<'_>) -> Release<()> {
-        if context.follow_restart() {
+    /// What the release at `release_ns` leads to, by the state of the task's service.
+    fn by_service(&mut self, context: &mut JobContext<'_>, release_ns: u64) -> Release<()> {
+        if context.follow_restart(release_ns) {
             return Release::Reset;
         }
-        if let Some(state) = context.follow_service() {
+        if let Some(state) = context.follow_service(release_ns) {
             if !context.has_failed() {
                 notify(&mut self.task, state);
             }
@@ -47,11 +47,11 @@ impl<T: Task> TaskKind for PeriodicBody<T> {
 
     fn next(&mut self, thread: &mut TaskThread<'_>) -> Option<(u64, Release<()>)> {
         let due_ns = thread.context.next_ns();
-        thread.sleep_until(due_ns).then(|| (due_ns, self.by_service(&mut thread.context)))
+        thread.sleep_until(due_ns).then(|| (due_ns, self.by_service(&mut thread.context, due_ns)))
     }
 
-    fn released(&mut self, context: &mut JobContext<'_>, _: u64) -> Release<()> {
-        self.by_service(context)
+    fn released(&mut self, context: &mut JobContext<'_>, arrival_ns: u64) -> Release<()> {
+        self.by_service(context, arrival_ns)
     }
 
     fn run(&mut self, (): (), job: &mut Job<'_>) -> Result<(), Failure> {

@@ -68,6 +68,10 @@ impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
                 return None;
             }
             let changes = service.as_ref().map(|listener| (listener, listener.epoch()));
+            if let Some(starts_ns) = thread.context.starts_after(clock::monotonic_ns()) {
+                earliest_ns = starts_ns;
+                continue;
+            }
             if thread.context.has_change() {
                 return Some(Event::Change);
             }
@@ -121,10 +125,12 @@ impl<P: Payload, R: Receiver<P>> TaskKind for ReceiverBody<'_, P, R> {
                     let release_ns = self.release_ns(&thread.context, now_ns)?;
                     return Some((release_ns, Release::Job(now_ns)));
                 }
-                Event::Change if thread.context.follow_restart() => return Some((now_ns, Release::Reset)),
+                Event::Change if thread.context.follow_restart(now_ns) => {
+                    return Some((now_ns, Release::Reset));
+                }
                 // None: the state has changed back.
                 Event::Change => {
-                    if let Some(state) = thread.context.follow_service() {
+                    if let Some(state) = thread.context.follow_service(now_ns) {
                         return Some((now_ns, Release::Change(state)));
                     }
                 }
@@ -134,7 +140,7 @@ impl<P: Payload, R: Receiver<P>> TaskKind for ReceiverBody<'_, P, R> {
 
     fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64> {
         let release_ns = if context.has_change() {
-            now_ns.max(context.next_ns())
+            context.starts_after(now_ns).unwrap_or(now_ns).max(context.next_ns())
         } else if context.is_running() {
             if self.taken.is_none() {
                 self.take();
@@ -150,11 +156,11 @@ impl<P: Payload, R: Receiver<P>> TaskKind for ReceiverBody<'_, P, R> {
     fn released(&mut self, context: &mut JobContext<'_>, arrival_ns: u64) -> Release<u64> {
         // The job may have arrived later than `poll` asked for.
         context.note_release(arrival_ns);
-        if context.follow_restart() {
+        if context.follow_restart(arrival_ns) {
             // The value that was taken for this job waits for the next one, here and below.
             return Release::Reset;
         }
-        match context.follow_service() {
+        match context.follow_service(arrival_ns) {
             Some(state) => Release::Change(state),
             None if context.is_running() && self.taken.is_some() => Release::Job(clock::monotonic_ns()),
             None => Release::Nothing,

@@ -122,10 +122,16 @@ impl<T: Task> TaskKind for TriggeredBody<'_, T> {
             }
             let changes = service.as_ref().map(|listener| (listener, listener.epoch()));
             let now_ns = clock::monotonic_ns();
-            if thread.context.follow_restart() {
+            if let Some(starts_ns) = thread.context.starts_after(now_ns) {
+                if !thread.sleep_until(starts_ns) {
+                    return None;
+                }
+                continue;
+            }
+            if thread.context.follow_restart(now_ns) {
                 return Some((now_ns, Release::Reset));
             }
-            if let Some(state) = thread.context.follow_service() {
+            if let Some(state) = thread.context.follow_service(now_ns) {
                 return Some((now_ns, Release::Change(state)));
             }
             let by_client = self.begin_look();
@@ -153,7 +159,7 @@ impl<T: Task> TaskKind for TriggeredBody<'_, T> {
 
     fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64> {
         let release_ns = if context.has_change() {
-            now_ns.max(context.next_ns())
+            context.starts_after(now_ns).unwrap_or(now_ns).max(context.next_ns())
         } else if context.is_running() {
             self.due_ns(context, now_ns)?
         } else {
@@ -167,10 +173,10 @@ impl<T: Task> TaskKind for TriggeredBody<'_, T> {
         // The job may have arrived later than `poll` asked for.
         context.note_release(arrival_ns);
         // The values that were seen wait for the next job.
-        if context.follow_restart() {
+        if context.follow_restart(arrival_ns) {
             return Release::Reset;
         }
-        match context.follow_service() {
+        match context.follow_service(arrival_ns) {
             Some(state) => Release::Change(state),
             None if context.is_running() => Release::Job(()),
             None => Release::Nothing,
