@@ -251,6 +251,9 @@ pub(crate) struct Sim {
     /// Seed of everything that is random; the same seed gives the same runs.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// The mode in which the application runs [default: the mode at release 0].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mode: Option<String>,
     /// Let jobs execute as long as they did in this recorded run, or in the last one of this folder.
     #[arg(long, value_name = "RUN")]
     pub(crate) like: Option<PathBuf>,
@@ -269,6 +272,9 @@ pub(crate) struct Sim {
 pub(crate) struct Refute {
     #[command(flatten)]
     pub(crate) manifest: Manifest,
+    /// The mode in which the application runs [default: the mode at release 0].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mode: Option<String>,
     /// Which claims to test.
     #[arg(long, value_enum, default_value_t = Analysis::Plan)]
     pub(crate) analysis: Analysis,
@@ -374,7 +380,7 @@ pub(crate) struct Replay {
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
     /// A code, as in TAUT0201.
-    #[arg(required_unless_present_any = ["task", "channel", "chain"])]
+    #[arg(required_unless_present_any = ["task", "channel", "chain", "mode"])]
     pub(crate) code: Option<String>,
     /// Split the response time of a task into its terms; print what other tests find, and what would fit.
     #[arg(long, value_name = "NAME")]
@@ -385,6 +391,9 @@ pub(crate) struct Explain {
     /// Split the latency of a chain into its steps.
     #[arg(long, value_name = "NAME")]
     pub(crate) chain: Option<String>,
+    /// Print the bounds of a mode, and the changes from it and to it.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mode: Option<String>,
     /// The taut.toml, or a folder that has one.
     #[arg(long, value_name = "PATH", default_value = ".")]
     pub(crate) manifest: PathBuf,

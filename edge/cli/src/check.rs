@@ -45,6 +45,11 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
             answer["rests_on"] =
                 serde_json::to_value(basis).map_err(|error| Failure::Internal(error.to_string()))?;
             let messages = planned.as_ref().map(|planned| planned.plan.messages()).unwrap_or_default();
+            if let Some(planned) = planned.as_ref().filter(|planned| !planned.plan.modes.is_empty()) {
+                let to_json = |error: serde_json::Error| Failure::Internal(error.to_string());
+                answer["modes"] = serde_json::to_value(&planned.plan.modes).map_err(to_json)?;
+                answer["changes"] = serde_json::to_value(&planned.plan.changes).map_err(to_json)?;
+            }
             if !messages.is_empty() {
                 answer["messages"] =
                     serde_json::to_value(messages).map_err(|error| Failure::Internal(error.to_string()))?;
@@ -126,6 +131,9 @@ pub(crate) fn summary(plan: &Plan) -> String {
     }
     for message in plan.messages() {
         message.lines().iter().for_each(|of| line(format_args!("  {of}")));
+    }
+    for of in plan.mode_lines() {
+        line(format_args!("  {of}"));
     }
     for chain in &plan.chains {
         let latency = rounded(chain.latency);

@@ -23,7 +23,11 @@ pub(crate) fn explain(arguments: &Explain, screen: &Screen) -> Result<Outcome, F
         })?;
         outln!("{}", page.trim_end());
     }
-    if arguments.task.is_none() && arguments.channel.is_none() && arguments.chain.is_none() {
+    if arguments.task.is_none()
+        && arguments.channel.is_none()
+        && arguments.chain.is_none()
+        && arguments.mode.is_none()
+    {
         return Ok(Outcome::Yes);
     }
     let files = Files::at(&arguments.manifest, &arguments.overlay)?;
@@ -37,11 +41,13 @@ pub(crate) fn explain(arguments: &Explain, screen: &Screen) -> Result<Outcome, F
     let tasks: Vec<&str> = plan.tasks.iter().map(|task| task.name.as_str()).collect();
     let channels: Vec<&str> = plan.channels.iter().map(|channel| channel.name.as_str()).collect();
     let chains: Vec<&str> = plan.chains.iter().map(|chain| chain.name.as_str()).collect();
+    let modes: Vec<&str> = plan.modes.iter().map(|mode| mode.name.as_str()).collect();
     let explain_task = taut_plan::explain_task as fn(&taut_plan::Plan, &str) -> Option<String>;
     let explained = [
         ("task", &arguments.task, tasks, explain_task),
         ("channel", &arguments.channel, channels, taut_plan::explain_channel),
         ("chain", &arguments.chain, chains, taut_plan::explain_chain),
+        ("mode", &arguments.mode, modes, taut_plan::explain_mode),
     ];
     for (what, name, there, explain) in explained {
         if let Some(name) = name {
@@ -51,7 +57,7 @@ pub(crate) fn explain(arguments: &Explain, screen: &Screen) -> Result<Outcome, F
                 Failure::Usage(format!("{manifest} has no {what} `{name}`; it has: {there}"))
             };
             out!("{}", explain(plan, name).ok_or_else(missing)?);
-            let more = taut_planner::advise_task(&planned.model, name)
+            let more = taut_planner::advise_task(planned.model_of(name), name)
                 .filter(|more| what == "task" && !more.is_empty());
             if let Some(more) = more {
                 out!("\n{more}");

@@ -36,7 +36,8 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
     arguments.trace.as_deref().map_or(Ok(()), trace::writable)?;
     let planned = text.plan(model)?;
     let plan = &planned.plan;
-    let set = crate::task_set::set(&planned.model)?;
+    let model = crate::task_set::in_mode(&planned, arguments.mode.as_deref())?;
+    let set = crate::task_set::set(model)?;
     // An analysis makes its claims for jobs that arrive at any time, T or more apart; the plan's bounds are for
     // arrivals as planned.
     let set = match arguments.analysis {

@@ -15,7 +15,7 @@ use crate::columns::{columns, micros, share};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
 use crate::say::{errln, out, outln};
-use crate::task_set::{executions, set};
+use crate::task_set::{executions, in_mode, set};
 use crate::trace::{self, Shown, Trace};
 
 pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> {
@@ -30,7 +30,7 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     arguments.trace.as_deref().map_or(Ok(()), trace::writable)?;
     let planned = text.plan(model)?;
     let plan = &planned.plan;
-    let set = set(&planned.model)?;
+    let set = set(in_mode(&planned, arguments.mode.as_deref())?)?;
     bearable(arguments, &set)?;
     let rules = rules(&planned.plan, &set);
     let recorded = arguments.like.as_deref().map_or(Ok(Vec::new()), |path| executions(path, &set))?;

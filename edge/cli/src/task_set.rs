@@ -7,6 +7,7 @@ use std::path::Path;
 
 use taut_event::Event;
 use taut_model::{Model, TaskSet};
+use taut_planner::Planned;
 use taut_sim::Shares;
 use taut_time::Duration;
 
@@ -40,6 +41,15 @@ pub(crate) fn executions(path: &Path, set: &TaskSet) -> Result<Vec<(usize, Share
         return Err(Failure::Usage(message));
     }
     Ok(all)
+}
+
+/// The application in a mode.
+pub(crate) fn in_mode<'p>(planned: &'p Planned, mode: Option<&str>) -> Result<&'p Model, Failure> {
+    planned.model_in(mode).ok_or_else(|| {
+        let modes: Vec<&str> = planned.plan.modes.iter().map(|mode| mode.name.as_str()).collect();
+        let there = if modes.is_empty() { "none".to_owned() } else { modes.join(", ") };
+        Failure::Usage(format!("there is no mode `{}`; there is: {there}", mode.unwrap_or_default()))
+    })
 }
 
 /// The task set of a model, which must have a real-time task.

@@ -215,6 +215,17 @@ fn locks() {
 }
 
 #[test]
+fn modes() {
+    let shown = commands("docs/modes.md");
+    let manifest = std::fs::read_to_string(root().join("examples/modes/taut.toml")).unwrap();
+    let lines = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(lines(&shown), lines(&manifest));
+}
+
+#[test]
 fn rosace() {
     example("rosace", "examples/rosace/taut.toml");
 }

@@ -37,10 +37,10 @@ pub use start::start;
 #[cfg(feature = "manifest")]
 pub use taut_macros::manifest;
 pub use taut_run::{
-    App, Caller, Component, Context, Control, CountingAllocator, Create, Delivered, Device, Error, Failure, Job,
-    JobError, Layout, LockError, MessageReader, ModeError, Overtaken, Payload, PublishError, QueueReader,
-    QueueWriter, Receiver, Resource, SendError, Service, ServiceError, State, StateReader, StateWriter, Task,
-    Unknown, Words, errors, layout, payload_with, zerocopy,
+    App, Caller, Component, Context, Control, CountingAllocator, Create, Delivered, Device, Error, Failure,
+    Job, JobError, Layout, LockError, MessageReader, ModeError, Overtaken, Payload, PublishError,
+    QueueReader, QueueWriter, Receiver, Resource, SendError, Service, ServiceError, State, StateReader,
+    StateWriter, Task, Unknown, Words, errors, layout, payload_with, zerocopy,
 };
 pub use taut_scope::{Exceeded, Scope};
 pub use taut_time::{Duration, Instant};

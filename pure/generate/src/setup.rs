@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use taut_model::{Class, Model, TaskId};
 
-use crate::names::{Names, value_name};
+use crate::names::{Names, type_name, value_name};
 use crate::parties::{PartyNames, sole_trigger};
 
 /// The items of the module `setup`, and the names among them that the outer module has, too.
@@ -19,6 +19,10 @@ pub(crate) fn text(model: &Model, names: &PartyNames) -> (String, Vec<&'static s
     if !resources.is_empty() {
         text.push_str(&resource_values(model, names, &resources));
         exported.insert(1, "Resources");
+    }
+    if !model.modes().is_empty() {
+        text.push_str(&modes(model));
+        exported.insert(0, "Mode");
     }
     let devices = devices(model);
     if !devices.is_empty() {
@@ -123,6 +127,36 @@ fn device_values(devices: &[(&str, String)]) -> String {
     let fields: String = devices.iter().map(field).collect();
     format!(
         "    /// The devices that release tasks.\n    #[derive(Debug)]\n    pub struct Devices {{\n{fields}    }}\n"
+    )
+}
+
+/// The names of modes.
+fn modes(model: &Model) -> String {
+    let names: Vec<&str> = model.modes().iter().map(|mode| mode.name.as_str()).collect();
+    let variants = Names::with(&[]).add_all(names.iter().map(|name| type_name(name)));
+    let pairs = || names.iter().zip(&variants);
+    let declared: String =
+        pairs().map(|(name, variant)| format!("        /// Mode `{name}`.\n        {variant},\n")).collect();
+    let named: String = pairs().map(|(name, variant)| format!("Self::{variant} => \"{name}\", ")).collect();
+    let all = variants.iter().map(|variant| format!("Self::{variant}")).collect::<Vec<_>>().join(", ");
+    format!(
+        "    /// The modes of the application.\n    \
+         #[derive(Clone, Copy, Debug, PartialEq, Eq)]\n    \
+         pub enum Mode {{\n{declared}    }}\n    \
+         impl Mode {{\n        \
+             /// All modes, in the manifest's order.\n        \
+             pub const ALL: [Self; {}] = [{all}];\n        \
+             /// Its name in the manifest.\n        \
+             pub const fn name(self) -> &'static str {{ match self {{ {named}}} }}\n        \
+             /// The mode of the application; during a change, the new one.\n        \
+             pub fn current(control: &::taut::Control) -> ::core::option::Option<Self> {{\n            \
+                 Self::ALL.into_iter().find(|mode| control.current_mode() == ::core::option::Option::Some(mode.name()))\n        \
+             }}\n        \
+             /// Asks the application for this mode: `Control::change_mode`.\n        \
+             pub fn ask(self, control: &::taut::Control) -> ::core::result::Result<(), ::taut::ModeError> {{\n            \
+                 control.change_mode(self.name())\n        \
+             }}\n    }}\n",
+        variants.len()
     )
 }
 
