@@ -133,7 +133,7 @@ fn device_values(devices: &[(&str, String)]) -> String {
 /// The names of modes.
 fn modes(model: &Model) -> String {
     let names: Vec<&str> = model.modes().iter().map(|mode| mode.name.as_str()).collect();
-    let variants = Names::with(&[]).add_all(names.iter().map(|name| type_name(name)));
+    let variants = Names::with(&["ALL"]).add_all(names.iter().map(|name| type_name(name)));
     let pairs = || names.iter().zip(&variants);
     let declared: String =
         pairs().map(|(name, variant)| format!("        /// Mode `{name}`.\n        {variant},\n")).collect();
@@ -150,7 +150,7 @@ fn modes(model: &Model) -> String {
              pub const fn name(self) -> &'static str {{ match self {{ {named}}} }}\n        \
              /// The mode of the application; during a change, the new one.\n        \
              pub fn current(control: &::taut::Control) -> ::core::option::Option<Self> {{\n            \
-                 Self::ALL.into_iter().find(|mode| control.current_mode() == ::core::option::Option::Some(mode.name()))\n        \
+                 Self::ALL.iter().copied().find(|mode| control.current_mode() == ::core::option::Option::Some(mode.name()))\n        \
              }}\n        \
              /// Asks the application for this mode: `Control::change_mode`.\n        \
              pub fn ask(self, control: &::taut::Control) -> ::core::result::Result<(), ::taut::ModeError> {{\n            \

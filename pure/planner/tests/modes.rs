@@ -384,11 +384,16 @@ fn change_at_random(numbers: &mut Numbers, waits: bool, shown: &mut Shown) {
         let change = plan.change(from, to).expect("a change");
         let asked = Duration::from_ms(numbers.next(0, 90_000));
         let runs = |at: usize, mode: usize| plan.runs_in(&plan.tasks[at], mode);
-        let phases: Vec<Duration> = set
-            .tasks()
-            .iter()
-            .map(|task| Duration::from_ms(numbers.next(0, task.period.as_ns() / 1_000_000)))
-            .collect();
+        // Where offsets were needed for a bound, all tasks begin at release 0, as the manifest says.
+        let in_phase = plan.tasks.iter().any(|task| match &task.class {
+            ClassPlan::RealTime { test, .. } => test.contains("with offsets"),
+            ClassPlan::BestEffort {} => false,
+        });
+        let phase = |task: &taut_model::SetTask, numbers: &mut Numbers| {
+            let latest = if in_phase { 0 } else { task.period.as_ns() / 1_000_000 };
+            Duration::from_ms(numbers.next(0, latest))
+        };
+        let phases: Vec<Duration> = set.tasks().iter().map(|task| phase(task, numbers)).collect();
         let horizon = s(400);
         let arrivals = |at: usize, from: Duration, until: Duration| {
             let period = set.tasks()[at].period;
@@ -476,7 +481,7 @@ fn no_run_with_changes_exceeds_a_bound() {
 #[test]
 #[ignore = "some minutes"]
 fn no_run_of_ten_thousand_systems_exceeds_a_bound() {
-    keep_their_bounds(100_000, 10_000);
+    keep_their_bounds(36_000, 10_000);
 }
 
 /// The wait is needed: if tasks start as soon as the others have stopped, jobs of both modes are delayed by both.
