@@ -31,7 +31,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("[services.s]\non-failure = { then = \"stop\" }", "TAUT0108", "`stop` is not a word for `then`"),
     ("[services.s]\n[modes]\nm = [\"z\"]", "TAUT0302", "there is no service `z`"),
     ("[services.s]\n[modes]\nm = [\"s\", \"s\"]", "TAUT0301", "mode `m` names service `s` twice"),
-    ("[services.s]\n[modes]\nm = \"s\"", "TAUT0104", "`m`"),
+    ("[services.s]\n[modes]\nm = \"s\"", "TAUT0104", "`mode` must be a list, not a text"),
     (
         "[services.s]\nstart = \"demand\"\n[modes]\nm = [\"s\"]",
         "TAUT0113",
