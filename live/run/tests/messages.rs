@@ -31,9 +31,10 @@ fn parts(value: &Value) -> (u64, u64) {
     (value[0], value[1])
 }
 
-/// `serves`, which is task 0, receives from three tasks and, if it has one, from a client.
-fn tables(executor: &str, keys: &str, client: bool) -> String {
-    let (clients, panel) = if client { ("[clients.panel]\n", ", \"panel\"") } else { ("", "") };
+/// `serves`, which is task 0, receives from three tasks and from clients.
+fn tables(executor: &str, keys: &str, clients: &[&str]) -> String {
+    let senders: String = clients.iter().map(|client| format!(", \"{client}\"")).collect();
+    let clients: String = clients.iter().map(|client| format!("[clients.{client}]\n")).collect();
     let task = |name: &str, period: &str, service: &str, priority: u32| {
         format!(
             "[tasks.{name}]\n{service}{period}\nwcet = {{ value = \"50us\", source = \"guess\" }}\n\
@@ -45,7 +46,7 @@ fn tables(executor: &str, keys: &str, client: bool) -> String {
     format!(
         "{executor}\n[payloads]\nValue = {{ type = \"u64\", len = 4 }}\n[services.serving]\n{clients}{}{}{}\
          [tasks.steers]\nclass = \"best-effort\"\n\
-         [channels.requests]\nkind = \"message\"\nfrom = [\"low\", \"steers\", \"high\"{panel}]\nto = \"serves\"\n\
+         [channels.requests]\nkind = \"message\"\nfrom = [\"low\", \"steers\", \"high\"{senders}]\nto = \"serves\"\n\
          payload = \"Value\"\n{keys}",
         task("serves", serves, "service = \"serving\"\n", 40),
         task("low", &periodic(10), "", 20),
@@ -109,7 +110,7 @@ fn set_up(
 fn backlog(executor: &str, keys: &str) -> (Outcome, Vec<Taken>) {
     let jobs: &'static Mutex<Vec<Taken>> = Box::leak(Box::default());
     let go: &'static AtomicU64 = Box::leak(Box::default());
-    let outcome = run(&tables(executor, keys, false), None, |app| {
+    let outcome = run(&tables(executor, keys, &[]), None, |app| {
         set_up(app, jobs, go, 3)?;
         app.best_effort("steers", |create| {
             let mut requests = create.queue_writer::<Value>("requests")?;
@@ -314,7 +315,7 @@ fn the_page_tells_the_truth() {
 /// The ends of a message are taken as such.
 #[test]
 fn ends_of_lanes_are_not_handed_out() {
-    let outcome = run(&tables("", "", false), None, |app| {
+    let outcome = run(&tables("", "", &[]), None, |app| {
         app.service("serving", |service| {
             service.task("serves", |create| {
                 let refused = create.queue_reader::<Value>("requests/low").err();
@@ -356,9 +357,9 @@ fn start(role: &str, folder: &Path) -> Process {
     Process(command.spawn().unwrap())
 }
 
-fn attach(folder: &Path) -> Attached {
+fn attach(folder: &Path, client: &str) -> Attached {
     loop {
-        match taut_segment::attach_in(folder, "test", "panel") {
+        match taut_segment::attach_in(folder, "test", client) {
             Ok(attached) => return attached,
             Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
         }
@@ -366,8 +367,8 @@ fn attach(folder: &Path) -> Attached {
 }
 
 /// A client that sends without end.
-fn flood(folder: &Path) {
-    let attachment = Attachment::new(attach(folder));
+fn flood(folder: &Path, client: &str) {
+    let attachment = Attachment::new(attach(folder, client));
     let mut end = attachment.end::<Value>("requests", Role::Writes).unwrap();
     assert!(attachment.end::<Value>("requests", Role::Writes).is_err(), "one at a time");
     let mut number = 1;
@@ -378,7 +379,7 @@ fn flood(folder: &Path) {
 
 /// A client that writes nonsense into its lane, and wakes the receiver without end.
 fn vandal(folder: &Path) {
-    let attached = attach(folder);
+    let attached = attach(folder, "panel");
     let bytes = attached.region("requests/panel").unwrap();
     let mut chance = 1u64;
     loop {
@@ -391,6 +392,20 @@ fn vandal(folder: &Path) {
             word.store(chance, Ordering::Relaxed);
         }
     }
+}
+
+/// A client that writes a tail into its lane that no queue of this capacity can have, and ends.
+fn spoil(folder: &Path) {
+    let attached = attach(folder, "panel");
+    let bytes = attached.region("requests/panel").unwrap();
+    for at in 0..bytes.len() / 8 {
+        // SAFETY:
+        // - inside a mapping of this process, aligned to 8, which stays mapped as long as `attached`
+        // - others access these words atomically or as another program's memory; so does this store
+        let word = unsafe { AtomicU64::from_ptr(bytes.cast::<u64>().as_ptr().add(at)) };
+        word.store(u64::MAX / 2, Ordering::Relaxed);
+    }
+    std::fs::write(folder.join("spoiled"), "").unwrap();
 }
 
 /// The application, for long enough that clients come and are killed. Its exit code says whether all held.
@@ -421,7 +436,7 @@ fn application(folder: &Path, executor: &str, fifo: bool) {
             Ok(())
         }
     }
-    let outcome = run(&tables(executor, order, true), Some(Duration::from_ms(30_000)), |app| {
+    let outcome = run(&tables(executor, order, &["panel"]), Some(Duration::from_ms(30_000)), |app| {
         senders(app)?;
         let counts = seen.clone();
         app.service("serving", |service| {
@@ -444,7 +459,7 @@ fn application(folder: &Path, executor: &str, fifo: bool) {
         "a real-time value was lost"
     );
     // Every value of the real-time senders is received, and within the bound of the plan unless the machine stood still.
-    let (plan, _) = plan(&tables(executor, order, true));
+    let (plan, _) = plan(&tables(executor, order, &["panel"]));
     for lane in [0, 2] {
         let bound_ns = plan.channels[lane].latency.unwrap().as_ns();
         let channel = u16::try_from(lane).unwrap();
@@ -473,13 +488,62 @@ fn senders(app: &mut App<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// An application with two clients under `fifo`: it counts what they send, and ends by itself once the second one's values have
+/// come, or without them after a while.
+fn two_clients(folder: &Path) {
+    struct Counts<'p>(MessageReader<'p, Value>, &'static [AtomicU64; 2]);
+    impl Component for Counts<'_> {}
+    impl Task for Counts<'_> {
+        fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+            if let Some(request) = self.0.next(job)
+                && let Some(at) = ["panel", "other"].iter().position(|name| *name == request.sender)
+            {
+                self.1[at].fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        }
+    }
+    let counts: &'static [AtomicU64; 2] = Box::leak(Box::default());
+    let spoiled = folder.join("spoiled");
+    let outcome = run(
+        &tables("", "capacity = 16\norder = \"fifo\"\n", &["panel", "other"]),
+        Some(Duration::from_ms(30_000)),
+        |app| {
+            senders(app)?;
+            app.service("serving", |service| {
+                service.task("serves", |create| Ok(Counts(create.message_reader("requests")?, counts)))
+            })?;
+            app.best_effort("steers", |create| {
+                let _requests = create.queue_writer::<Value>("requests")?;
+                Ok(move |context: &mut Context<'_>| {
+                    while !spoiled.exists() && context.sleep(Duration::from_ms(5)) {}
+                    let before = counts[1].load(Ordering::Relaxed);
+                    for _ in 0..400 {
+                        let more = counts[1].load(Ordering::Relaxed) - before;
+                        if more > 20 || !context.sleep(Duration::from_ms(5)) {
+                            break;
+                        }
+                    }
+                    context.control().stop();
+                })
+            })
+        },
+    );
+    assert!(outcome.ending.as_ref().unwrap().orderly, "{:?}", outcome.reported.unfinished);
+    let seen = counts.each_ref().map(|count| count.load(Ordering::Relaxed).to_string());
+    std::fs::write(folder.join("seen"), seen.join(" ")).unwrap();
+}
+
 /// What the processes that [`start`] starts do; nothing, and quietly, in the test itself.
 #[test]
 fn role() {
     let Ok(role) = std::env::var(ROLE) else { return println!("no test: for processes that tests start") };
     match role.as_str() {
-        "flood" => flood(&folder()),
+        "flood" => flood(&folder(), "panel"),
+        "flood-other" => flood(&folder(), "other"),
         "vandal" => vandal(&folder()),
+        "spoil" => spoil(&folder()),
+        "two-clients" => two_clients(&folder()),
         "native" => application(&folder(), "", false),
         "native-fifo" => application(&folder(), "", true),
         _ => application(&folder(), "executor = \"dispatched\"", false),
@@ -510,4 +574,22 @@ fn clients_flood_die_and_lie() {
         let seen: Vec<u64> = seen.split(' ').map(|count| count.parse().unwrap()).collect();
         assert!(seen[3] > 50, "{kind}: the client was served, too: {seen:?}");
     }
+}
+
+/// Under `fifo` the lane that a client has spoiled counts as empty: the values of another client still come.
+#[test]
+fn a_spoiled_lane_holds_up_no_other_client() {
+    let runtime = tempfile::Builder::new().prefix("taut").tempdir().unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
+    std::fs::set_permissions(runtime.path(), mode).unwrap();
+    let mut application = start("two-clients", runtime.path());
+    let mut spoiler = start("spoil", runtime.path());
+    assert!(spoiler.0.wait().unwrap().success());
+    let other = start("flood-other", runtime.path());
+    let status = application.0.wait().unwrap();
+    drop(other);
+    assert!(status.success(), "{status}");
+    let seen = std::fs::read_to_string(runtime.path().join("seen")).unwrap();
+    let seen: Vec<u64> = seen.split(' ').map(|count| count.parse().unwrap()).collect();
+    assert!(seen[1] > 20, "{seen:?}");
 }
