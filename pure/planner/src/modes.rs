@@ -178,14 +178,16 @@ pub(crate) fn changes(
                     let here = |these: &[TaskId]| these.iter().any(|id| on_core(proof, *id) == Some(*core));
                     here(&stopping) && here(&starting)
                 });
-                let idle = cores.map(|core| (core, busy(model, proof, core)));
-                idle.fold(Some(Duration::ZERO), |longest, (core, busy)| {
-                    let found = busy.ok().and_then(|verdict| verdict.bound().copied());
+                let mut idle = |core: usize| {
+                    let found = busy(model, proof, core).ok().and_then(|verdict| verdict.bound().copied());
                     if found.is_none() {
                         faults.push(never_idle(model, from, to, core));
                     }
-                    Some(longest?.max(found?))
-                })
+                    found
+                };
+                // Each core without a bound is reported.
+                let found: Vec<Option<Duration>> = cores.map(&mut idle).collect();
+                found.into_iter().try_fold(Duration::ZERO, |longest, found| Some(longest.max(found?)))
             }
         };
         let name = |mode: ModeId| model.mode(mode).name.clone();

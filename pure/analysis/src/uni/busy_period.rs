@@ -8,7 +8,7 @@
 //! Symbols     [ns] L length, B kernel blocking, J jitter, C cost, T period or least time between arrivals
 //! Assumes     A1 T > 0   A2 the core executes a job whenever one is pending: no job is suspended
 //! Verdict     sufficient: no busy period is longer, under any policy that keeps the core busy
-//! Cost        pseudo-polynomial; ends after [`preemptive::STEPS_MAX`] steps
+//! Cost        pseudo-polynomial; ends after `preemptive::STEPS_MAX` steps
 //! Source      [Lehoczky90] the busy period; [Spuri96] under EDF, with jitter
 //! ```
 //!
@@ -16,8 +16,6 @@
 //! pending again. What is executed in it was released in it. Of a task of jitter J, at most ⌈(L + J) / T⌉ jobs are
 //! released in a window of length L, so the work of a window of length L fits into it as soon as the equation holds. From
 //! any instant, at most L passes until no job is pending: that is what a change of mode waits for.
-//!
-//! [`preemptive::STEPS_MAX`]: super::fp::preemptive::STEPS_MAX
 
 use taut_time::Duration;
 
