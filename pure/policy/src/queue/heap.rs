@@ -22,7 +22,13 @@ struct Entry {
 
 impl Entry {
     fn before(&self, other: &Self) -> bool {
-        (self.rank, self.order) < (other.rank, other.order)
+        self.key() < other.key()
+    }
+
+    /// Rank and order as one number, so that a comparison has no branch that the processor must guess.
+    fn key(&self) -> u128 {
+        let order = self.order.cast_unsigned() ^ 1 << 63;
+        u128::from(self.rank) << 64 | u128::from(order)
     }
 }
 
@@ -31,7 +37,12 @@ impl HeapSlot {
     pub const EMPTY: Self = Self { entry: Entry { rank: 0, order: 0, task: NONE }, place: NONE };
 }
 
-/// A binary heap that keeps the order of insertion among equals and can find each task.
+/// Children of an entry. Four halve the depth of two, and lie side by side: with ten thousand entries that counts, with
+/// few it costs nothing.
+const CHILDREN: usize = 4;
+
+/// A heap that keeps the order of insertion among equals and can find each task. With n entries each operation moves at
+/// most ⌈log₄ n⌉ + 1 of them, and compares four for each.
 #[derive(Clone, Debug)]
 pub struct Heap<S> {
     slots: S,
@@ -50,7 +61,7 @@ impl<S: Store<HeapSlot>> Heap<S> {
     /// Puts an entry into the hole, or higher.
     fn rise(slots: &mut [HeapSlot], mut hole: usize, entry: Entry) {
         while hole > 0 {
-            let parent = (hole - 1) / 2;
+            let parent = (hole - 1) / CHILDREN;
             if !entry.before(&slots[parent].entry) {
                 break;
             }
@@ -63,13 +74,11 @@ impl<S: Store<HeapSlot>> Heap<S> {
     /// Puts an entry into the hole, or lower.
     fn sink(slots: &mut [HeapSlot], len: usize, mut hole: usize, entry: Entry) {
         loop {
-            let mut child = 2 * hole + 1;
-            if child >= len {
+            let first = CHILDREN * hole + 1;
+            if first >= len {
                 break;
             }
-            if child + 1 < len && slots[child + 1].entry.before(&slots[child].entry) {
-                child += 1;
-            }
+            let child = Self::least(&slots[first..len.min(first + CHILDREN)]) + first;
             if !slots[child].entry.before(&entry) {
                 break;
             }
@@ -77,6 +86,18 @@ impl<S: Store<HeapSlot>> Heap<S> {
             hole = child;
         }
         Self::put(slots, hole, entry);
+    }
+
+    /// The position of the first of at most four entries; there is one at least.
+    #[inline(always)]
+    fn least(slots: &[HeapSlot]) -> usize {
+        let first = |a: (u128, usize), b: (u128, usize)| if b.0 < a.0 { b } else { a };
+        let key = |at: usize| (slots[at].entry.key(), at);
+        match slots.len() {
+            // Two comparisons at a time.
+            CHILDREN => first(first(key(0), key(1)), first(key(2), key(3))).1,
+            count => (1..count).fold(key(0), |least, at| first(least, key(at))).1,
+        }
     }
 
     fn put(slots: &mut [HeapSlot], at: usize, entry: Entry) {
