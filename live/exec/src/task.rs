@@ -43,6 +43,7 @@ pub struct TaskSetup {
     pub(crate) admitted: bool,
     pub(crate) donates: bool,
     pub(crate) backlog: Option<u32>,
+    pub(crate) reconsidered: bool,
 }
 
 impl TaskSetup {
@@ -66,6 +67,7 @@ impl TaskSetup {
             admitted: false,
             donates: false,
             backlog: None,
+            reconsidered: false,
         }
     }
 
@@ -157,6 +159,14 @@ impl TaskSetup {
     pub fn donates(mut self) -> Self {
         self.donates = true;
         self.release = Release::Polled;
+        self
+    }
+
+    /// The work may change its mind about a release that it has put off: after an event the dispatcher asks it again, and the
+    /// instant that it then gives takes the place of the former one. For tasks with [`Release::Polled`].
+    #[must_use]
+    pub fn reconsidered(mut self) -> Self {
+        self.reconsidered = true;
         self
     }
 

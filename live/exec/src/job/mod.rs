@@ -41,7 +41,8 @@ pub trait Work: Send {
 
     /// For a task with [`Release::Polled`](crate::Release::Polled): the instant since which there is something to do,
     /// or `None`. `now_ns` and the result are ns of the monotonic clock. The work keeps what it found for the job that
-    /// is released then. An instant in the future puts the release off until then.
+    /// is released then. An instant in the future puts the release off until then; if the task is
+    /// [`TaskSetup::reconsidered`](crate::TaskSetup::reconsidered), a later answer takes the place of this one.
     ///
     /// The dispatcher calls this after an event for the task, and when the task is resumed; the worker thread calls
     /// it when it completes a job of the task. Each calls it only while the task has no job.

@@ -42,6 +42,11 @@ impl Calendar {
         self.queue.insert(task as usize, at_ns, QueueEnd::Back)
     }
 
+    /// Takes out the release of a task that has one here.
+    pub(crate) fn remove(&mut self, task: u32) {
+        self.queue.remove(task as usize);
+    }
+
     /// The dispatcher scans. Returns whether the scan must be recorded, unless it reports a release that is.
     pub(crate) fn scan(&mut self, now_ns: u64) -> bool {
         self.scan_before_ns = std::mem::replace(&mut self.last_scan_ns, now_ns);

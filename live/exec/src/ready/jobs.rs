@@ -189,6 +189,8 @@ pub(crate) struct Task {
     pub(crate) paused: bool,
     /// Whether its next release, which is polled, is in the calendar.
     pub(crate) put_off: bool,
+    /// Whether the work is asked again while its release is in the calendar.
+    pub(crate) reconsidered: bool,
     pub(crate) admission: Admission,
     /// Whether its job spins for or holds a resource of several cores.
     pub(crate) across: bool,
@@ -231,6 +233,7 @@ impl Task {
             killed,
             paused: false,
             put_off: false,
+            reconsidered: setup.reconsidered,
             admission,
             across: false,
             away: (NONE, 0),

@@ -250,10 +250,20 @@ impl State {
     }
 
     /// Whether the dispatcher may ask the task's work if there is something to do: the task has no job, and no
-    /// release of it is put off.
+    /// release of it is put off, unless the work may change that.
     pub(crate) fn is_to_be_asked(&self, task: u32) -> bool {
         let slot = &self.tasks[task as usize];
-        slot.release == Release::Polled && !slot.active && !slot.put_off && !slot.paused && !self.stopping
+        let open = !slot.put_off || slot.reconsidered;
+        slot.release == Release::Polled && !slot.active && open && !slot.paused && !self.stopping
+    }
+
+    /// Takes a release that was put off out of the calendar: the task's work was asked again, and has found nothing, or
+    /// another instant.
+    pub(crate) fn withdraw(&mut self, task: u32) {
+        if std::mem::take(&mut self.tasks[task as usize].put_off) {
+            self.calendar.remove(task);
+            self.update_next_release_bound();
+        }
     }
 
     /// Releases a job of a task whose work has something to do from `arrival_ns` on. If that instant is still to come,
@@ -265,6 +275,7 @@ impl State {
         above: bool,
         now_ns: u64,
     ) -> Result<bool, Misuse> {
+        self.withdraw(task);
         if arrival_ns <= now_ns {
             // A release must not arrive before the bound that locks rely on: see `crate::ready::rule`.
             let arrival_ns = arrival_ns.max(self.calendar.earliest_arrival(above));

@@ -422,6 +422,65 @@ fn an_event_releases_jobs() {
     }
 }
 
+/// Has a job at an instant that others change; 0 if at none.
+struct Due<'q> {
+    due_ns: &'q AtomicU64,
+    ran_ns: &'q Mutex<Vec<u64>>,
+}
+
+impl Work for Due<'_> {
+    fn run(&mut self, _: &mut Job<'_>) {
+        self.due_ns.store(0, Ordering::Release);
+        self.ran_ns.lock().unwrap().push(clock::monotonic_ns());
+    }
+
+    fn poll(&mut self, _: u64) -> Option<u64> {
+        Some(self.due_ns.load(Ordering::Acquire)).filter(|due_ns| *due_ns > 0)
+    }
+}
+
+/// A release that is put off comes sooner, later or not at all, as the work then says.
+#[test]
+#[cfg_attr(miri, ignore = "sleeps for milliseconds")]
+fn a_release_that_is_put_off_is_reconsidered() {
+    let _alone = alone();
+    for wanted in postures() {
+        let (due_ns, ran_ns, events) = (AtomicU64::new(0), Mutex::new(Vec::new()), EventCount::new());
+        let mut setup = Setup::new();
+        let core = setup.core(cpu(), LocalRule::Immediate);
+        let work = Due { due_ns: &due_ns, ran_ns: &ran_ns };
+        let task = setup.task(core, TaskSetup::new("due", Release::Polled).reconsidered(), work);
+        setup.listen(task, events.listener()).unwrap();
+        let (due, outcome) = setup
+            .run(wanted, |_| {
+                let mut notifier = events.notifier();
+                let mut notify = |after_ms: u64| {
+                    let due = if after_ms == 0 { 0 } else { clock::monotonic_ns() + after_ms * 1_000_000 };
+                    due_ns.store(due, Ordering::Release);
+                    notifier.notify();
+                    std::thread::sleep(Time::from_millis(5));
+                    due
+                };
+                notify(100_000);
+                let sooner = notify(20);
+                std::thread::sleep(Time::from_millis(60));
+                notify(30);
+                let later = notify(100);
+                std::thread::sleep(Time::from_millis(200));
+                notify(30);
+                notify(0);
+                std::thread::sleep(Time::from_millis(60));
+                [sooner, later]
+            })
+            .unwrap();
+        let ran_ns = ran_ns.lock().unwrap().clone();
+        assert_eq!((ran_ns.len(), outcome.tasks[task.index()].completed), (2, 2), "{ran_ns:?}");
+        for (due, ran) in due.into_iter().zip(ran_ns) {
+            assert!(ran >= due && ran < due + 1_000_000_000, "due at {due}, ran at {ran}");
+        }
+    }
+}
+
 /// The dispatcher finds a job inside the state, and that job calls it when it leaves.
 #[test]
 fn a_pending_preemption_is_served() {

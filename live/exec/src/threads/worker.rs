@@ -79,12 +79,15 @@ impl<'w> Works<'w> {
         if state.tasks[task as usize].donates {
             return state.found(task, state.next_donation(task, now_ns), above, now_ns);
         }
-        // SAFETY: the task has no job, and gets none before we leave the core's state. So no other thread has its
+        // SAFETY: the task has no job (one that is put off is none yet), and gets none before we leave the core's state. So no other thread has its
         // work, and the last job's accesses come before.
         let work = unsafe { &mut *self.works[task as usize].get() };
         match work.poll(now_ns) {
             Some(arrival_ns) => state.found(task, arrival_ns, above, now_ns),
-            None => Ok(false),
+            None => {
+                state.withdraw(task);
+                Ok(false)
+            }
         }
     }
 }
