@@ -31,6 +31,7 @@
 //! | when full, discards all that wait | [`queue::qrtwc`] | the writer | the same | the same | the same |
 //! | by all of several readers | [`queue::broadcast`] | all | 1 store, 1 fence; a load for each reader if the room seen is used up | 2 loads, 1 store, 2 fences | a push: `QueueFull` |
 //! | from many senders | [`queue::lanes`] | all | a push, 1 store | a load for each 8 lanes, an exchange for each that announced, a pop | as its queues |
+//! | at its instant, or cancelled before | [`queue::timed_slots`] | both | 5 stores, 1 fence, 2 loads; a load for each slot in use | 1 exchange, 3 loads, 1 store | nothing; a setter may find no free slot |
 //! | **large blocks** | | | | | |
 //! | one sender, one receiver | [`bulk`] | both | 2 stores | 1 load, 1 exchange | a loan, or the oldest block is recalled |
 //!

@@ -11,6 +11,7 @@
 //! | discards all waiting values  | [`qrtwc`] | the writer       | the same                                               |
 //! | is refused; several readers  | [`broadcast`] | all but followers | a push: `QueueFull`                               |
 //! | as its lane; several senders | [`lanes`] | as its lanes     | as its lanes                                           |
+//! | finds no free slot; each value waits for its instant | [`timed_slots`] | both | none                      |
 //!
 //! The reader counts the discarded values. [`qrtwo`] and [`qrtwc`] share one [`ring`], and allow any number of
 //! additional readers. [The table](crate#how-to-choose) compares them with the other objects.
@@ -23,3 +24,4 @@ pub mod qrtr;
 pub mod qrtwc;
 pub mod qrtwo;
 pub mod ring;
+pub mod timed_slots;

@@ -25,3 +25,5 @@ mod nonblocking;
 mod queues;
 #[path = "temporal/behaviour.rs"]
 mod temporal;
+#[path = "timed/behaviour.rs"]
+mod timed;

@@ -29,6 +29,8 @@ mod nonblocking;
 mod queues;
 #[path = "temporal/loom.rs"]
 mod temporal;
+#[path = "timed/loom.rs"]
+mod timed;
 
 use explore::explore;
 use objects::{Queue, State, every_queue, every_state};

@@ -27,6 +27,8 @@ mod nonblocking;
 mod queues;
 #[path = "temporal/steps.rs"]
 mod temporal;
+#[path = "timed/steps.rs"]
+mod timed;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

@@ -7,7 +7,7 @@
 #[macro_use]
 mod given;
 
-use taut_share::queue::{broadcast, lanes, qrtr, qrtwc, qrtwo};
+use taut_share::queue::{broadcast, lanes, qrtr, qrtwc, qrtwo, timed_slots};
 use taut_share::state::{
     chen, dbp, double_buffer, emeralds, hybrid, improved_chen, improved_double_buffer, nbw_temporal,
     peterson, presence, sdrtr, sdrtw, spinlock, tccp,
@@ -54,6 +54,8 @@ fn shared_types_are_send_and_sync() {
         dbp::Writer<'static, u64>: send,
         dbp::Reader<'static, u64>: send,
         dbp::Readers<'static, u64>: send,
+        timed_slots::Setter<'static, u64>: send,
+        timed_slots::Taker<'static, u64>: send,
         tccp::Writer<'static, u64>: send,
         tccp::Publisher<'static, u64>: send,
         tccp::Reader<'static, u64>: send,
