@@ -121,6 +121,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("lock/steps", "built for steps: `--cfg steps`"),
     ("lock/threads", "constants: the compiler checks them"),
     ("run/across", "starts other processes"),
+    ("run/alarms", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/application", "starts other processes"),
     ("run/attack", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/devices", "opens sockets and timers"),

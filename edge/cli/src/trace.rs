@@ -160,7 +160,7 @@ fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<FlowChannel>, Vec<(usize,
     let position = |name: &str| set.tasks().iter().position(|task| task.name == name);
     let (mut channels, mut names) = (Vec::new(), Vec::new());
     for (at, channel) in plan.channels.iter().enumerate() {
-        let Some(writer) = position(&channel.writer.name) else { continue };
+        let Some(writer) = position(&channel.writer.name).filter(|_| !channel.is_timed()) else { continue };
         let readers: Vec<usize> =
             channel.readers.iter().filter_map(|reader| position(&reader.name)).collect();
         if readers.is_empty() {

@@ -37,10 +37,11 @@ pub use start::start;
 #[cfg(feature = "manifest")]
 pub use taut_macros::manifest;
 pub use taut_run::{
-    App, Caller, Component, Context, Control, CountingAllocator, Create, Delivered, Device, Error, Failure,
-    Job, JobError, Layout, LockError, MessageReader, ModeError, Overtaken, Payload, PublishError,
-    QueueReader, QueueWriter, Receiver, Resource, SendError, Service, ServiceError, State, StateReader,
-    StateWriter, Task, Unknown, Words, errors, layout, payload_with, zerocopy,
+    AlarmReader, AlarmRefused, AlarmSetter, AlarmToken, App, Caller, Cancellation, Component, Context,
+    Control, CountingAllocator, Create, Delivered, Device, DueAlarm, Error, Failure, Job, JobError, Layout,
+    LockError, MessageReader, ModeError, Overtaken, Payload, PublishError, QueueReader, QueueWriter,
+    Receiver, Resource, SendError, Service, ServiceError, State, StateReader, StateWriter, Task, Unknown,
+    Words, errors, layout, payload_with, zerocopy,
 };
 pub use taut_scope::{Exceeded, Scope};
 pub use taut_time::{Duration, Instant};
@@ -134,6 +135,9 @@ mod generated {}
 #[doc = include_str!("../../../docs/locks.md")]
 mod locks {}
 #[cfg(doctest)]
+#[doc = include_str!("../../../docs/alarms.md")]
+mod alarms {}
+
 #[doc = include_str!("../../../docs/messages.md")]
 mod messages {}
 #[cfg(doctest)]

@@ -48,8 +48,8 @@ pub struct App<'p> {
     pub(crate) flows: Flows<'p>,
     /// The code of the safe state.
     pub(crate) rest: Option<Hook<'p>>,
-    /// The ends of channels that parties have taken, by channel and party.
-    pub(crate) taken: HashSet<(usize, String)>,
+    /// The ends of channels that parties have taken, by channel and party, and whether it is the writing end.
+    pub(crate) taken: HashSet<(usize, String, bool)>,
     /// The names of errors, by task.
     error_names: Vec<(String, &'static [&'static str])>,
     /// The channels that release the task in the making, whose code takes their values.
@@ -425,10 +425,10 @@ impl<'p> App<'p> {
             return Err(Error::Unused(format!("resource `{resource}`")));
         }
         for (position, channel) in self.plan.channels.iter().enumerate() {
-            let writer = std::iter::once((&channel.writer.name, channel.writer.client));
-            let readers = channel.readers.iter().map(|reader| (&reader.name, reader.client));
-            for (party, client) in writer.chain(readers) {
-                if !client && !self.taken.contains(&(position, party.clone())) {
+            let writer = std::iter::once((&channel.writer.name, channel.writer.client, true));
+            let readers = channel.readers.iter().map(|reader| (&reader.name, reader.client, false));
+            for (party, client, writes) in writer.chain(readers) {
+                if !client && !self.taken.contains(&(position, party.clone(), writes)) {
                     return Err(Error::Unused(format!(
                         "the end of channel `{}` that belongs to `{party}`",
                         channel.name

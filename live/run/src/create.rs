@@ -6,8 +6,9 @@
 use taut_lock::{EventCount, Listener};
 use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, ReaderPlan, ValidPlan};
 use taut_scope::Scope;
-use taut_share::queue::qrtr;
+use taut_share::queue::{qrtr, timed_slots};
 
+use crate::alarm::{AlarmReader, AlarmSetter, Instants, PendingAlarms, SharedAlarms};
 use crate::app::App;
 use crate::device::Device;
 use crate::endpoint::{JobRate, QueueReader, QueueWriter, ReadingEnd, StateReader, StateWriter, WritingEnd};
@@ -50,6 +51,9 @@ impl<'a, 'p> Create<'a, 'p> {
     /// If the manifest has no such queue, another party writes it, the end was already taken, or it carries values
     /// of another type than `P`.
     pub fn queue_writer<P: Payload>(&mut self, channel: &str) -> Result<QueueWriter<'p, P>, Error> {
+        if self.app.plan.lanes(channel).iter().any(|(_, lane)| lane.is_timed()) {
+            return Err(no_such("queue", channel));
+        }
         let (position, plan) = self.end::<P>(channel, ChannelKind::Queue, true)?;
         let memory = self.memory(plan)?;
         // SAFETY:
@@ -111,6 +115,58 @@ impl<'a, 'p> Create<'a, 'p> {
         Ok(device)
     }
 
+    /// The end that sets the alarms of a channel, for one of the tasks that may.
+    ///
+    /// # Errors
+    /// As [`Create::queue_writer`].
+    pub fn alarm_setter<P: Payload>(&mut self, alarm: &str) -> Result<AlarmSetter<'p, P>, Error> {
+        let (position, plan) = self.end::<P>(alarm, ChannelKind::Queue, true)?;
+        let lane = plan.lane.as_ref().filter(|_| plan.is_timed()).ok_or_else(|| no_such("alarm", alarm))?;
+        let memory = self.memory(plan)?;
+        // SAFETY:
+        // - as in `queue_writer`; alarms of a valid plan lie in the process's map, since no party is a client (V4)
+        let slots = unsafe { timed_slots::setter(memory, plan.capacity) };
+        let slots = slots.map_err(|_| Error::Region(plan.name.clone()))?;
+        let triggers = plan.readers.iter().any(|reader| reader.triggered);
+        let trigger = if triggers { Some(self.event_count(plan)?) } else { None };
+        let (channel, rate) = (index(position), JobRate::new(plan.sends_per_release));
+        let wakes = Wakes::new(trigger.into_iter().map(EventCount::notifier));
+        Ok(AlarmSetter { slots, wakes, channel, sequence: 0, late: lane.late, rate, own: Own::new() })
+    }
+
+    /// The end that receives alarms, of all their setters.
+    ///
+    /// # Errors
+    /// As [`Create::queue_writer`].
+    pub fn alarm_reader<P: Payload>(&mut self, alarm: &str) -> Result<AlarmReader<'p, P>, Error> {
+        let all: &'p ValidPlan = self.app.plan;
+        let found = all.lanes(alarm);
+        let lane = found.first().filter(|(_, channel)| channel.is_timed());
+        let lane =
+            lane.and_then(|(_, channel)| channel.lane.as_ref()).ok_or_else(|| no_such("alarm", alarm))?;
+        let (mut setters, mut lanes, mut listeners) = (Vec::new(), Vec::new(), Vec::new());
+        for (_, channel) in &found {
+            let (position, plan) = self.end::<P>(&channel.name, ChannelKind::Queue, false)?;
+            if plan.readers.iter().any(|reader| reader.triggered) {
+                listeners.push(self.event_count(plan)?.listener());
+            }
+            let memory = self.memory(plan)?;
+            // SAFETY:
+            // - as in `alarm_setter`, with the sides exchanged: alarms of a valid plan have one reader (V4). The runtime
+            //   uses this taker too, through the lock of `SharedAlarms`
+            let taker = unsafe { timed_slots::taker(memory, plan.capacity) };
+            lanes.push(taker.map_err(|_| Error::Region(plan.name.clone()))?);
+            setters.push((index(position), plan.writer.name.as_str()));
+        }
+        let pending = SharedAlarms::new(PendingAlarms::new(lanes));
+        let mut instants: Option<Box<dyn Instants + 'p>> = Some(Box::new(pending.clone()));
+        for listener in listeners {
+            self.app.triggers.push((self.task, Trigger::timed(instants.take(), listener)));
+        }
+        let (rate, owner) = (JobRate::new(lane.takes), index(self.task));
+        Ok(AlarmReader { pending, setters: setters.into(), rate, owner, own: Own::new() })
+    }
+
     /// The receiving end of a message that this task receives.
     ///
     /// # Errors
@@ -118,7 +174,8 @@ impl<'a, 'p> Create<'a, 'p> {
     pub fn message_reader<P: Payload>(&mut self, message: &str) -> Result<MessageReader<'p, P>, Error> {
         let all: &'p ValidPlan = self.app.plan;
         let found = all.lanes(message);
-        let lane = found.first().and_then(|(_, channel)| channel.lane.as_ref());
+        let lane = found.first().filter(|(_, channel)| !channel.is_timed());
+        let lane = lane.and_then(|(_, channel)| channel.lane.as_ref());
         let lane = lane.ok_or_else(|| no_such("message", message))?;
         let layout = P::layout();
         let order = Order::of(lane, &layout).ok_or_else(|| no_such("message", message))?;
@@ -333,7 +390,7 @@ impl<'a, 'p> Create<'a, 'p> {
             let (channel, manifest) = (channel.to_owned(), plan.layout.clone());
             return Err(Error::Layout { channel, manifest, code });
         }
-        if !self.app.taken.insert((position, me.clone())) {
+        if !self.app.taken.insert((position, me.clone(), writes)) {
             return Err(Error::Twice(format!("the end of channel `{channel}` that belongs to `{me}`")));
         }
         Ok((position, plan))

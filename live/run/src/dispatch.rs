@@ -247,8 +247,7 @@ impl PlannedCores<'_> {
         let used = self.used(task);
         let own = used.iter().fold(own, |own, guard| guard.listed(own));
         // A receiver is notified of its values, and of its service's changes.
-        let values =
-            of.listeners.iter().map(|(listener, by_client)| (listener.clone(), of.apart(*by_client)));
+        let values = of.listeners.iter().map(|(listener, in_vain)| (listener.clone(), of.apart(*in_vain)));
         let values: Vec<_> = values.collect();
         let service = of.context.service_listener().filter(|_| !values.is_empty());
         let id = setup.task(core, own, of);
@@ -279,6 +278,10 @@ impl PlannedCores<'_> {
             .deadline(*deadline)
             .overrun(*on_overrun)
             .recorded_as(position(at));
+        // The instant of its next alarm changes when another one is set.
+        let timed =
+            |trigger: &String| self.plan.channel(trigger).is_some_and(|at| self.plan.channels[at].is_timed());
+        let own = if arrival.triggers().iter().any(timed) { own.reconsidered() } else { own };
         let own = backlog.into_iter().fold(own, TaskSetup::backlog);
         let own = limit(*on_overrun, arrival).into_iter().fold(own, TaskSetup::limit);
         let own = budget.iter().fold(own, |own, budget| own.budget(*budget));

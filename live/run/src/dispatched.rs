@@ -33,7 +33,7 @@ pub(crate) struct DispatchedTask<'p> {
     pub(crate) task: usize,
     body: Box<dyn Body + 'p>,
     pub(crate) context: JobContext<'p>,
-    /// Listeners of the channels that release it, and whether their writers are clients.
+    /// Listeners of the channels that release it, and whether a notification may come while nothing is to be done.
     pub(crate) listeners: Vec<(Listener<'p>, bool)>,
     /// Whether the task has no further job.
     over: bool,
@@ -55,9 +55,10 @@ impl<'p> DispatchedTask<'p> {
         self.body.start();
     }
 
-    /// How long the dispatcher does not listen to a channel after a notification of it: a client may notify without end.
-    pub(crate) fn apart(&self, by_client: bool) -> Duration {
-        if by_client { Duration::from_ns(self.context.timing.period_ns) } else { Duration::ZERO }
+    /// How long the dispatcher does not listen to a channel after a notification of it: a client may notify without end, and
+    /// a setter of alarms for each alarm that is due before all others.
+    pub(crate) fn apart(&self, in_vain: bool) -> Duration {
+        if in_vain { Duration::from_ns(self.context.timing.period_ns) } else { Duration::ZERO }
     }
 
     /// Stops the task if its last job has not. On the main thread, after the executor has ended.

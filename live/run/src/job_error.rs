@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use taut_exec::LockError;
 use taut_scope::Exceeded;
 
-use crate::{Failure, Payload, PublishError, SendError};
+use crate::{AlarmRefused, Failure, Payload, PublishError, SendError};
 
 /// What a job of a generated task may fail with. [`crate::errors!`] makes an enum of an application's own errors.
 #[diagnostic::on_unimplemented(
@@ -53,6 +53,21 @@ impl<P> From<PublishError<P>> for Failure {
         Self::Code(match error {
             PublishError::Busy(_) => 1,
             PublishError::TooMany(_) => 2,
+        })
+    }
+}
+
+impl<P: Payload> JobError for AlarmRefused<P> {
+    const NAMES: &'static [&'static str] = &["Full", "Late", "TooMany", "Malformed"];
+}
+
+impl<P> From<AlarmRefused<P>> for Failure {
+    fn from(error: AlarmRefused<P>) -> Self {
+        Self::Code(match error {
+            AlarmRefused::Full(_) => 1,
+            AlarmRefused::Late(_) => 2,
+            AlarmRefused::TooMany(_) => 3,
+            AlarmRefused::Malformed(_) => 4,
         })
     }
 }

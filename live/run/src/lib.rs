@@ -9,6 +9,7 @@
 //! between real-time parties and others. What RTDroid's virtual machine checks at run time, the compiler or boot
 //! checks here, before release 0.
 
+mod alarm;
 mod app;
 mod best_effort;
 mod body;
@@ -49,6 +50,7 @@ mod supervisor;
 mod threads;
 mod triggered;
 
+pub use alarm::{AlarmReader, AlarmRefused, AlarmSetter, AlarmToken, DueAlarm};
 pub use app::{App, Service};
 pub use best_effort::Context;
 pub use client_end::{Attachment, ClientEnd, EndError, Overtaken};
@@ -72,6 +74,8 @@ pub use resource::Resource;
 pub use taut_boot::EXIT_NOT_ADMITTED;
 /// Why a job could not lock.
 pub use taut_exec::LockError;
+/// What became of an alarm that its setter cancelled.
+pub use taut_share::queue::timed_slots::Cancellation;
 /// What gives payloads the words of their layout.
 pub use taut_share::{Layout, Words, layout};
 /// Writes to stderr as much as stderr takes without waiting.

@@ -51,6 +51,8 @@ impl Order {
             MessageOrder::Sender => Self::Sender,
             MessageOrder::Fifo => Self::Fifo,
             MessageOrder::Specified => Self::Specified(WholeNumber::in_layout(layout, lane.by.as_ref()?)?),
+            // Alarms have an end of their own.
+            MessageOrder::Instant => return None,
         })
     }
 }

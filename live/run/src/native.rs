@@ -169,13 +169,15 @@ impl<'s> TaskThread<'s> {
         });
     }
 
-    /// Sleeps until one of at most [`WORDS_MAX`] event counts has passed its epoch; returns at once if there is none.
+    /// Sleeps until one of at most [`WORDS_MAX`] event counts has passed its epoch, or until an instant; returns at once if
+    /// there is no event count.
     pub(crate) fn wait_for_any<'l>(
         &mut self,
         listeners: impl IntoIterator<Item = (&'l Listener<'l>, Epoch)>,
+        until_ns: Option<u64>,
     ) {
         self.account.idle(|| {
-            let waits = wait_for_any(listeners.into_iter());
+            let waits = wait_for_any(listeners.into_iter(), until_ns);
             self.waits += u64::from(waits);
             waits
         });
@@ -231,8 +233,12 @@ impl<'s> TaskThread<'s> {
     }
 }
 
-/// Sleeps until one of the event counts has passed its epoch. Returns how often the thread gave up its core for it.
-fn wait_for_any<'l>(mut listeners: impl Iterator<Item = (&'l Listener<'l>, Epoch)>) -> u32 {
+/// Sleeps until one of the event counts has passed its epoch, or until an instant. Returns how often the thread gave up its
+/// core for it.
+fn wait_for_any<'l>(
+    mut listeners: impl Iterator<Item = (&'l Listener<'l>, Epoch)>,
+    until_ns: Option<u64>,
+) -> u32 {
     let awaited = |(listener, epoch): (&'l Listener<'l>, Epoch)| listener.awaited(epoch);
     let Some(first) = listeners.next().and_then(awaited) else { return 0 };
     let mut words = [first; WORDS_MAX];
@@ -241,12 +247,13 @@ fn wait_for_any<'l>(mut listeners: impl Iterator<Item = (&'l Listener<'l>, Epoch
         let Some(awaited) = awaited(listener) else { return 0 };
         (*word, count) = (awaited, count + 1);
     }
-    match futex::wait_any(&words[..count], None) {
+    match futex::wait_any(&words[..count], until_ns) {
         Ok(futex::Waited::Changed) => 0,
         Ok(_) => 1,
         // Before Linux 5.16 no call waits for several words: sleep briefly, so that the caller looks at all.
         Err(_) => {
-            clock::sleep_until(clock::monotonic_ns().saturating_add(LOOK_NS));
+            let look_ns = clock::monotonic_ns().saturating_add(LOOK_NS);
+            clock::sleep_until(until_ns.map_or(look_ns, |until_ns| until_ns.min(look_ns)));
             1
         }
     }

@@ -92,7 +92,7 @@ impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
                 return None;
             }
             match (changes, thread.context.is_running()) {
-                (Some(changes), true) => thread.wait_for_any([changes, (&self.listener, epoch)]),
+                (Some(changes), true) => thread.wait_for_any([changes, (&self.listener, epoch)], None),
                 (Some((listener, epoch)), false) => thread.wait_for(listener, epoch),
                 (None, _) => thread.wait_for(&self.listener, epoch),
             }

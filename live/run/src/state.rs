@@ -86,6 +86,7 @@ impl<'p, P: Payload> StateSlot<'p, P> {
                 Mechanism::Nbw => Self::Nbw(nbw_temporal::writer(memory, buffers)?),
                 // Not a state, or a state under a lock, whose ends are `Locked`; flows have ends of their own.
                 Mechanism::Qrtr
+                | Mechanism::TimedSlots
                 | Mechanism::Qrtwo
                 | Mechanism::Qrtwc
                 | lock_mechanisms!()
@@ -199,6 +200,7 @@ impl<'p, P: Payload> StateView<'p, P> {
                 )
                 | (
                     Mechanism::Qrtr
+                    | Mechanism::TimedSlots
                     | Mechanism::Qrtwo
                     | Mechanism::Qrtwc
                     | lock_mechanisms!()

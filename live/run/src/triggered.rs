@@ -6,6 +6,9 @@
 //! The runtime looks at the queues and takes nothing. Jobs keep one minimum inter-arrival time, whatever released them:
 //! a value, a change of the service, or a client that notified without sending. The analysis charges one job in that
 //! time. So a value waits for at most that time until a job arrives which can take it, whatever the other channels do.
+//!
+//! Alarms wait for their instants. A setter wakes the task only with an alarm that is due before all others; such a wake-up
+//! counts as a job, too, as does one at the instant of an alarm that has been cancelled meanwhile.
 
 use std::fmt;
 
@@ -13,6 +16,7 @@ use taut_lock::{Epoch, Listener};
 use taut_share::queue::qrtr;
 use taut_sys::clock;
 
+use crate::alarm::Instants;
 use crate::body::{Release, TaskKind};
 use crate::job::{Failure, Job};
 use crate::lifecycle::JobContext;
@@ -39,9 +43,17 @@ impl<P: Payload> Waiting for qrtr::Watcher<'_, Stamped<P>> {
     }
 }
 
+/// What a trigger waits for.
+enum Awaited<'p> {
+    /// Values of a queue.
+    Values(Box<dyn Waiting + 'p>),
+    /// The instants of alarms, of all setters. Of the lanes of one receiver the first one has them.
+    Instants(Option<Box<dyn Instants + 'p>>),
+}
+
 /// A channel that releases a task.
 pub(crate) struct Trigger<'p> {
-    waiting: Box<dyn Waiting + 'p>,
+    awaited: Awaited<'p>,
     listener: Listener<'p>,
     /// The epoch of the listener before the last look.
     epoch: Epoch,
@@ -58,12 +70,37 @@ impl fmt::Debug for Trigger<'_> {
 impl<'p> Trigger<'p> {
     pub(crate) fn new(waiting: Box<dyn Waiting + 'p>, listener: Listener<'p>, trusted: bool) -> Self {
         let epoch = listener.epoch();
-        Self { waiting, listener, epoch, trusted }
+        Self { awaited: Awaited::Values(waiting), listener, epoch, trusted }
     }
 
-    /// A listener of the channel's values, and whether the channel's writer may notify without end.
+    /// A lane of alarms; one lane of a receiver has the instants of all.
+    pub(crate) fn timed(instants: Option<Box<dyn Instants + 'p>>, listener: Listener<'p>) -> Self {
+        let epoch = listener.epoch();
+        Self { awaited: Awaited::Instants(instants), listener, epoch, trusted: true }
+    }
+
+    /// A listener of the channel, and whether its writer may notify while nothing is to be done.
     pub(crate) fn listener(&self) -> (Listener<'p>, bool) {
-        (self.listener.clone(), !self.trusted)
+        (self.listener.clone(), self.may_be_in_vain())
+    }
+
+    /// Whether a notification does not mean that a job is due: of a client that sends nothing, and of a setter whose alarm is
+    /// due later.
+    fn may_be_in_vain(&self) -> bool {
+        !self.trusted || self.is_timed()
+    }
+
+    fn is_timed(&self) -> bool {
+        matches!(self.awaited, Awaited::Instants(_))
+    }
+
+    /// When what the channel holds is due, as seen at `now_ns`; `None` if it holds nothing. Only an alarm is due later.
+    fn due_ns(&mut self, now_ns: u64) -> Option<u64> {
+        match &mut self.awaited {
+            Awaited::Values(waiting) if self.trusted => Some(waiting.oldest_ns()?.min(now_ns)),
+            Awaited::Values(waiting) => (!waiting.is_empty()).then_some(now_ns),
+            Awaited::Instants(instants) => instants.as_mut()?.earliest_ns(),
+        }
     }
 }
 
@@ -78,30 +115,24 @@ impl<'p, T: Task> TriggeredBody<'p, T> {
         Self { task, triggers }
     }
 
-    /// When the job of the values that wait at `now_ns` is due; `None` if none waits.
+    /// When the job of what the channels hold at `now_ns` is due; `None` if they hold nothing.
     fn due_ns(&mut self, context: &JobContext<'_>, now_ns: u64) -> Option<u64> {
-        let arrival_ns = |trigger: &mut Trigger<'_>| {
-            if trigger.trusted {
-                return Some(trigger.waiting.oldest_ns()?.min(now_ns));
-            }
-            (!trigger.waiting.is_empty()).then_some(now_ns)
-        };
-        let first_ns = self.triggers.iter_mut().filter_map(arrival_ns).min()?;
+        let first_ns = self.triggers.iter_mut().filter_map(|trigger| trigger.due_ns(now_ns)).min()?;
         Some(first_ns.max(context.next_ns()))
     }
 
-    /// Reads the epochs, so that no notification is missed by a look that follows. Returns whether only a client can have
-    /// ended the sleep before.
+    /// Reads the epochs, so that no notification is missed by a look that follows. Returns whether the sleep before can have
+    /// ended in vain.
     fn begin_look(&mut self) -> bool {
-        let mut by_client = false;
-        let mut by_task = false;
+        let mut in_vain = false;
+        let mut by_value = false;
         for trigger in &mut self.triggers {
             let before = std::mem::replace(&mut trigger.epoch, trigger.listener.epoch());
-            // A client may also wake without a notification.
-            by_client |= !trigger.trusted;
-            by_task |= trigger.trusted && trigger.epoch != before;
+            // A client may also wake without a notification, and the instant of an alarm does.
+            in_vain |= trigger.may_be_in_vain();
+            by_value |= !trigger.may_be_in_vain() && trigger.epoch != before;
         }
-        by_client && !by_task
+        in_vain && !by_value
     }
 }
 
@@ -134,12 +165,14 @@ impl<T: Task> TaskKind for TriggeredBody<'_, T> {
             if let Some(state) = thread.context.follow_service(now_ns) {
                 return Some((now_ns, Release::Change(state)));
             }
-            let by_client = self.begin_look();
+            let in_vain = self.begin_look();
+            let mut until_ns = None;
             if thread.context.is_running() {
-                if let Some(release_ns) = self.due_ns(&thread.context, now_ns) {
+                until_ns = self.due_ns(&thread.context, now_ns);
+                if let Some(release_ns) = until_ns.filter(|release_ns| *release_ns <= now_ns) {
                     return Some((release_ns, Release::Job(())));
                 }
-                if has_slept && by_client {
+                if has_slept && in_vain {
                     // A wake-up in vain counts as a job: the analysis charges one in each gap.
                     thread.context.note_release(now_ns);
                     has_slept = false;
@@ -152,25 +185,20 @@ impl<T: Task> TaskKind for TriggeredBody<'_, T> {
             // While the service is paused, values wait.
             let of_values = if thread.context.is_running() { self.triggers.as_slice() } else { &[] };
             let values = of_values.iter().map(|trigger| (&trigger.listener, trigger.epoch));
-            thread.wait_for_any(changes.into_iter().chain(values));
+            thread.wait_for_any(changes.into_iter().chain(values), until_ns);
             has_slept = true;
         }
     }
 
     fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64> {
-        let release_ns = if context.has_change() {
-            context.starts_after(now_ns).unwrap_or(now_ns).max(context.next_ns())
-        } else if context.is_running() {
-            self.due_ns(context, now_ns)?
-        } else {
-            return None;
-        };
-        context.note_release(release_ns);
-        Some(release_ns)
+        if context.has_change() {
+            return Some(context.starts_after(now_ns).unwrap_or(now_ns).max(context.next_ns()));
+        }
+        // The dispatcher may ask again before this instant, if an alarm is due later.
+        if context.is_running() { self.due_ns(context, now_ns) } else { None }
     }
 
     fn released(&mut self, context: &mut JobContext<'_>, arrival_ns: u64) -> Release<()> {
-        // The job may have arrived later than `poll` asked for.
         context.note_release(arrival_ns);
         // The values that were seen wait for the next job.
         if context.follow_restart(arrival_ns) {

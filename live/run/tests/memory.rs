@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Compares the runtime memory that a plan counts with the heap that a booted application takes. The test is alone
-//! in its process: every allocation there counts.
+//! Compares the runtime memory that a plan counts with the heap that a booted application takes. The tests are alone
+//! in their process, one at a time: every allocation there counts.
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "test code")]
 
 #[path = "app/plain.rs"]
@@ -10,9 +10,12 @@ mod plain;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use plain::{Quiet, planned};
-use taut_run::{Component, Config, Error, Failure, Job, StateReader, StateWriter, Task};
+use taut_run::{
+    AlarmReader, AlarmSetter, App, Component, Config, Error, Failure, Job, StateReader, StateWriter, Task,
+};
 use taut_time::Duration;
 
 /// The system's allocator, with a count of the bytes in use.
@@ -85,25 +88,7 @@ fn weigh(flow: &str, mechanism: &str, channels: usize, readers: usize) -> (i64, 
              flow = \"{flow}\"\nmechanism = \"{mechanism}\"\n"
         );
     }
-    let plan = planned(&manifest);
-    let runtime = plan.memory.runtime.as_bytes() as i64;
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
-    let lock = folder.path().join("taut.lock");
-    std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
-    drop(plan);
-    static LEAST: AtomicUsize = AtomicUsize::new(0);
-    LEAST.store(usize::MAX, Ordering::Relaxed);
-    let config = Config {
-        lock,
-        out: None,
-        duration: Some(Duration::from_ms(100)),
-        spawned_ns: None,
-        record_limit: None,
-        applications: None,
-    };
-    let before = IN_USE.load(Ordering::Relaxed);
-    let ending = taut_run::run(&config, &mut Quiet, |app| {
+    weighed(&manifest, |app| {
         let all = || (0..channels).map(|at| format!("c{at:02}"));
         app.task("writer", |create| {
             let writers = all().map(|name| create.state_writer(&name)).collect::<Result<_, Error>>()?;
@@ -116,11 +101,81 @@ fn weigh(flow: &str, mechanism: &str, channels: usize, readers: usize) -> (i64, 
             })?;
         }
         Ok(())
-    });
+    })
+}
+
+/// The least heap in use that a job of the application saw.
+static LEAST: AtomicUsize = AtomicUsize::new(0);
+/// One test at a time: every allocation counts.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The plan's figure for the runtime, and the bytes of the heap in use while the application runs.
+fn weighed(manifest: &str, set_up: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> (i64, i64) {
+    let plan = planned(manifest);
+    let runtime = plan.memory.runtime.as_bytes() as i64;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
+    let lock = folder.path().join("taut.lock");
+    std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
+    drop(plan);
+    LEAST.store(usize::MAX, Ordering::Relaxed);
+    let config = Config {
+        lock,
+        out: None,
+        duration: Some(Duration::from_ms(100)),
+        spawned_ns: None,
+        record_limit: None,
+        applications: None,
+    };
+    let before = IN_USE.load(Ordering::Relaxed);
+    let ending = taut_run::run(&config, &mut Quiet, set_up);
     assert!(ending.unwrap().orderly);
     let least = LEAST.load(Ordering::Relaxed);
     assert_ne!(least, usize::MAX, "it has run");
     (runtime, least as i64 - before as i64)
+}
+
+/// The receiver of alarms, which it sets for itself and never takes.
+struct Waits<'p> {
+    _alarms: AlarmReader<'p, u64>,
+    _own: AlarmSetter<'p, u64>,
+}
+
+impl Component for Waits<'_> {}
+
+impl Task for Waits<'_> {
+    fn release(&mut self, _: &mut Job<'_>) -> Result<(), Failure> {
+        LEAST.fetch_min(IN_USE.load(Ordering::Relaxed), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// With `capacity` alarms: the plan's figure for the runtime, and the bytes of the heap in use.
+fn weigh_alarms(capacity: u32) -> (i64, i64) {
+    let manifest = format!(
+        "manifest = 1\n[app]\nname = \"weighed\"\n[platform]\ncores = [0]\nmemory = \"64MiB\"\n\
+         on-missing-privilege = \"degrade\"\n[payloads]\nWord = {{ type = \"u64\" }}\n\
+         [tasks.waits]\narrival = {{ periodic = \"20ms\" }}\ndeadline = \"20ms\"\n\
+         wcet = {{ value = \"50us\", source = \"guess\" }}\n\
+         [channels.alarms]\nkind = \"alarm\"\nfrom = \"waits\"\nto = \"waits\"\npayload = \"Word\"\n\
+         capacity = {capacity}\n"
+    );
+    weighed(&manifest, |app| {
+        app.task("waits", |create| {
+            Ok(Waits { _alarms: create.alarm_reader("alarms")?, _own: create.alarm_setter("alarms")? })
+        })
+    })
+}
+
+/// The plan's figure for alarms is not less than the heap that the order of their instants takes, and not much more.
+#[test]
+fn alarms_take_what_is_planned() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let ((few, lesser), (many, more)) = (weigh_alarms(1), weigh_alarms(5_001));
+    let (planned, taken) = (many - few, more - lesser);
+    println!("{planned} bytes planned, {taken} taken");
+    assert!(taken > 100_000, "it is weighed");
+    assert!(taken <= planned && 4 * planned <= 5 * taken, "{planned} bytes planned, {taken} taken");
 }
 
 /// The plan's figure for a flow is not less than the heap that the flow takes beyond a newest-value state, and not
@@ -128,6 +183,7 @@ fn weigh(flow: &str, mechanism: &str, channels: usize, readers: usize) -> (i64, 
 #[test]
 fn flows_take_what_is_planned() {
     const MORE: i64 = 8;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for readers in [1, 6] {
         // For each channel beyond the first.
         let each = |flow: &str, mechanism: &str| {

@@ -220,7 +220,7 @@ fn the_value_that_says_it_is_the_most_urgent_comes_first() {
         let go: &'static AtomicU64 = Box::leak(Box::default());
         let keys = "takes-per-release = 2\ncapacity = 4\norder = \"specified\"\norder-by = \"urgency\"\n";
         let payload = "Value = { fields = { urgency = \"i32\", mark = \"u32\", number = \"u64\" } }";
-        let tables = tables(executor, keys, false).replace("Value = { type = \"u64\", len = 4 }", payload);
+        let tables = tables(executor, keys, &[]).replace("Value = { type = \"u64\", len = 4 }", payload);
         let outcome = run(&tables, None, |app| {
             app.service("serving", |service| {
                 service.task("serves", |create| {

@@ -119,6 +119,15 @@ pub fn flow(readers: u64) -> Result<u64, Overflow> {
     sum([2304, members])
 }
 
+/// The order in which a receiver keeps the instants of `slots` alarms, in addition to the channel's object. No less than
+/// boot takes, which a test of `taut-run` checks.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn alarms(slots: u64) -> Result<u64, Overflow> {
+    slots.checked_mul(72).and_then(|slots| slots.checked_add(512)).ok_or(Overflow)
+}
+
 /// A sum of bytes.
 ///
 /// # Errors

@@ -19,6 +19,10 @@ enum Operation {
     Receive,
     /// Takes the values of a message, from all of its lanes.
     Take,
+    /// Sets alarms, and cancels them.
+    Set,
+    /// Takes the alarms that are due, of all their setters.
+    TakeDue,
     Publish,
     Read,
 }
@@ -69,9 +73,11 @@ impl<'s> Ends<'s> {
             };
             // The receiver of a message has one end for all lanes.
             let (reading, is_first) = match &channel.lane {
+                Some(lane) if channel.is_timed() => (Operation::TakeDue, lane.sender == 0),
                 Some(lane) => (Operation::Take, lane.sender == 0),
                 None => (reading, true),
             };
+            let writing = if channel.is_timed() { Operation::Set } else { writing };
             let reads = channel.readers.contains(&party) && trigger != Some(id) && is_first;
             let writes = channel.writer == party;
             for operation in
@@ -135,11 +141,15 @@ impl<'s> Ends<'s> {
             (false, Operation::Send) => ("QueueWriter", "queue_writer"),
             (false, Operation::Receive) => ("QueueReader", "queue_reader"),
             (false, Operation::Take) => ("MessageReader", "message_reader"),
+            (false, Operation::Set) => ("AlarmSetter", "alarm_setter"),
+            (false, Operation::TakeDue) => ("AlarmReader", "alarm_reader"),
             (false, Operation::Publish) => ("StateWriter", "state_writer"),
             (false, Operation::Read) => ("StateReader", "state_reader"),
-            (true, Operation::Send | Operation::Publish) => ("ClientWriter", "writer"),
-            // The receiver of a message is a real-time task.
-            (true, Operation::Receive | Operation::Take) => ("ClientReceiver", "receiver"),
+            // The receiver of a message is a real-time task, and tasks set alarms.
+            (true, Operation::Send | Operation::Publish | Operation::Set) => ("ClientWriter", "writer"),
+            (true, Operation::Receive | Operation::Take | Operation::TakeDue) => {
+                ("ClientReceiver", "receiver")
+            }
             (true, Operation::Read) => ("ClientReader", "reader"),
         }
     }
@@ -155,6 +165,8 @@ impl<'s> Ends<'s> {
             Operation::Send if self.is_of_message(end) => format!("{who} only sends message `{name}`"),
             Operation::Send => format!("{who} only sends to queue `{name}`"),
             Operation::Take => format!("{who} only receives message `{name}`"),
+            Operation::Set => format!("{who} only sets alarm `{name}`"),
+            Operation::TakeDue => format!("{who} only receives alarm `{name}`"),
             Operation::Receive => format!("{who} only receives from queue `{name}`"),
             Operation::Publish => format!("{who} only publishes to state `{name}`"),
             Operation::Read => format!("{who} only reads state `{name}`"),
@@ -237,7 +249,19 @@ impl<'s> Ends<'s> {
                 (end.operation == Operation::Publish, "publish", value, error("PublishError")),
                 (end.operation == Operation::Receive, "receive", String::new(), option(payload)),
                 (end.operation == Operation::Read, "latest", String::new(), option(payload)),
-                (end.operation == Operation::Take, "next", String::new(), option(payload)),
+                (
+                    matches!(end.operation, Operation::Take | Operation::TakeDue),
+                    "next",
+                    String::new(),
+                    option(payload),
+                ),
+                // Other ends have nothing to do with instants.
+                (
+                    end.operation != Operation::TakeDue,
+                    "set",
+                    format!(", _: ::taut::Instant, _: {payload}"),
+                    format!("::core::result::Result<::taut::AlarmToken, ::taut::AlarmRefused<{payload}>>"),
+                ),
             ]
         };
         all.into_iter()

@@ -689,7 +689,7 @@ static CLIENT_KINDS: &[Word] =
 static CHANNEL: Table = Table {
     noun: "channel",
     doc: "A flow of data from one writer to its readers; the classes of the writer and the readers determine its \
-          protocol. A message has several writers.",
+          protocol. A message has several writers, and so have alarms.",
     keys: &[
         key(
             "kind",
@@ -697,10 +697,20 @@ static CHANNEL: Table = Table {
             Need::Required,
             "Whether readers get the latest value or every value.",
         ),
-        key("from", PARTIES, Need::Ruled, "The task or client that writes; of a message, those that send."),
+        key(
+            "from",
+            PARTIES,
+            Need::Ruled,
+            "The task or client that writes; of a message, those that send; of alarms, the tasks that set them.",
+        ),
         key("to", PARTIES, Need::Ruled, "The tasks or clients that read."),
         key("payload", Type::Text, Need::Required, "The type of a value: a name of `[payloads]`."),
-        key("capacity", CAPACITY, Need::Default("auto"), "How many values of a queue can wait."),
+        key(
+            "capacity",
+            CAPACITY,
+            Need::Default("auto"),
+            "How many values of a queue can wait; how many alarms each setter may have pending, which must be stated.",
+        ),
         key(
             "overflow",
             Type::Words(OVERFLOWS),
@@ -756,6 +766,12 @@ static CHANNEL: Table = Table {
             Need::Optional,
             "Senders of a message whose `sends-per-release` is another: a table of counts by name.",
         ),
+        key(
+            "late",
+            Type::Words(LATES),
+            Need::Default("deliver"),
+            "What happens to an alarm whose instant has passed when it is set.",
+        ),
     ],
 };
 
@@ -767,6 +783,10 @@ static KINDS: &[Word] = &[
     word("state", "The latest value."),
     word("queue", "Every value, in order, to one reader; to several if none of them is real-time."),
     word("message", "Every value, from several senders to one real-time task."),
+    word(
+        "alarm",
+        "Every value, at an instant that its setter chooses, from several tasks to one real-time task.",
+    ),
     later("broadcast", "One to many events."),
     later("bulk", "Large values whose ownership moves, without a copy."),
 ];
@@ -785,6 +805,9 @@ static ORDERS: &[Word] = &[
         "The value whose field `order-by` has the largest number; of equals, the one that was sent first.",
     ),
 ];
+
+static LATES: &[Word] =
+    &[word("deliver", "It is due at once."), word("refuse", "It is refused and given back.")];
 
 static RECEPTIONS: &[Word] = &[
     word("poll", "A reader looks from time to time. A send makes no system call."),

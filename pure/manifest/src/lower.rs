@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use taut_model::{
     AfterFailure, Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft,
-    ClientDraft, ClientKind, Cost, Draft, Evidence, EvidenceFile, Executor, Flow, HeapPolicy,
+    ClientDraft, ClientKind, Cost, Draft, Evidence, EvidenceFile, Executor, Flow, HeapPolicy, LatePolicy,
     LockingProtocol, Mechanism, MessageLane, MessageOrder, ModeDraft, OnFailureDraft, OnMissingPrivilege,
     OverflowPolicy, OverheadSources, Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft,
     Reception, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft, ServerDraft, ServerPolicy, ServiceDraft,
@@ -300,19 +300,24 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
     };
     let order = fields.filter(|fields| fields.is_written("order")).and_then(|fields| fields.word("order"));
     let order = order.and_then(MessageOrder::from_word);
-    let is_message = word("kind") == Some("message");
-    let order_by = fields.and_then(|fields| fields.text("order-by")).map(str::to_owned);
-    let lane = || MessageLane {
-        message: name.clone(),
-        order: order.unwrap_or_default(),
-        by: order_by.clone(),
-        sender: 0,
+    let late = fields.filter(|fields| fields.is_written("late")).and_then(|fields| fields.word("late"));
+    let late = late.and_then(LatePolicy::from_word);
+    // Alarms are a message that is ordered by instants.
+    let taken = match word("kind") {
+        Some("message") => Some(order.unwrap_or_default()),
+        Some("alarm") => Some(MessageOrder::Instant),
+        _ => None,
     };
+    let late_is = late.unwrap_or_default();
+    let order_by = fields.and_then(|fields| fields.text("order-by")).map(str::to_owned);
+    let by = order_by.clone();
+    let lane = |order| MessageLane { message: name.clone(), order, by, sender: 0, late: late_is };
     ChannelDraft {
         order,
         order_by: order_by.clone(),
         sends_by_sender: fields.map_or(Vec::new(), sends_by_sender),
-        lane: is_message.then(lane),
+        late,
+        lane: taken.map(lane),
         name,
         kind: match word("kind") {
             Some("state") => ChannelKind::State,

@@ -441,6 +441,65 @@ fn messages_that_cannot_be() {
     insta::assert_snapshot!(shown(&text));
 }
 
+/// What alarms refuse that other messages do not, and the other way round.
+#[test]
+fn alarms_that_cannot_be() {
+    let mut text = format!(
+        "{HEAD}[payloads]\nP = {{ type = \"f32\" }}\n[clients.ui]\n[tasks.idle]\nclass = \"best-effort\"\n"
+    );
+    for (task, arrival) in [
+        ("a", "periodic = \"4ms\""),
+        ("b", "periodic = \"8ms\""),
+        ("c", "periodic = \"2ms\""),
+        ("d", "sporadic = \"2ms\", trigger = \"good\""),
+    ] {
+        text.push_str(&format!(
+            "[tasks.{task}]\narrival = {{ {arrival} }}\ndeadline = \"2ms\"\n\
+             wcet = {{ value = \"100us\", source = \"guess\" }}\n"
+        ));
+    }
+    for (name, keys) in [
+        ("good", "from = [\"a\", \"d\", \"idle\"]\nto = \"d\"\ncapacity = 4\nlate = \"refuse\""),
+        ("unsized", "from = [\"a\", \"b\"]\nto = \"c\""),
+        ("by-client", "from = [\"a\", \"ui\"]\nto = \"c\"\ncapacity = 4"),
+        ("to-idle", "from = [\"a\", \"b\"]\nto = \"idle\"\ncapacity = 4"),
+        ("to-two", "from = [\"a\"]\nto = [\"b\", \"c\"]\ncapacity = 4"),
+        ("unseen", "from = [\"a\", \"d\"]\nto = \"d\"\ncapacity = 4"),
+        ("twice", "from = [\"a\", \"b\", \"a\"]\nto = \"c\"\ncapacity = 4"),
+        ("ordered", "from = \"a\"\nto = \"c\"\ncapacity = 4\norder = \"fifo\""),
+        ("drops", "from = \"a\"\nto = \"c\"\ncapacity = 4\noverflow = \"drop-oldest\""),
+        ("flows", "from = \"a\"\nto = \"c\"\ncapacity = 4\nflow = \"synchronous\""),
+        ("zero", "from = \"a\"\nto = \"c\"\ncapacity = 0"),
+        ("other", "from = \"a\"\nto = \"c\"\ncapacity = 4\nmechanism = \"qrtr\""),
+        ("later", "from = \"a\"\nto = \"c\"\ncapacity = 4\nlate = \"drop\""),
+    ] {
+        text.push_str(&format!("[channels.{name}]\nkind = \"alarm\"\n{keys}\npayload = \"P\"\n"));
+    }
+    text.push_str(
+        "[channels.plain]\nkind = \"queue\"\nfrom = \"a\"\nto = \"c\"\npayload = \"P\"\nlate = \"deliver\"\n\
+         [channels.message]\nkind = \"message\"\nfrom = \"a\"\nto = \"c\"\npayload = \"P\"\nlate = \"refuse\"\n\
+         [[chains]]\nname = \"through\"\npath = [\"a\", \"good\", \"d\"]\nmax-latency = \"50ms\"\n",
+    );
+    insta::assert_snapshot!(shown(&text));
+}
+
+/// A task that only its own alarms release never starts.
+#[test]
+fn an_alarm_of_the_receiver_alone_is_a_circle() {
+    let text = |from: &str| {
+        format!(
+            "{HEAD}[payloads]\nP = {{ type = \"f32\" }}\n[tasks.a]\narrival = {{ periodic = \"4ms\" }}\n\
+             deadline = \"2ms\"\nwcet = {{ value = \"100us\", source = \"guess\" }}\n\
+             [tasks.d]\narrival = {{ sporadic = \"2ms\", trigger = \"alarms\" }}\ndeadline = \"2ms\"\n\
+             wcet = {{ value = \"100us\", source = \"guess\" }}\n\
+             [channels.alarms]\nkind = \"alarm\"\nfrom = {from}\nto = \"d\"\npayload = \"P\"\ncapacity = 1\n"
+        )
+    };
+    assert_eq!(places(&text("[\"a\", \"d\"]")), Vec::<String>::new());
+    let found = places(&text("\"d\""));
+    assert!(found.iter().any(|place| place.starts_with("TAUT0305")), "{found:?}");
+}
+
 #[test]
 fn json_form() {
     let source =

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_policy::{ChannelKind, Flow, Mechanism, MessageOrder, OverflowPolicy, Reception};
+use taut_policy::{ChannelKind, Flow, LatePolicy, Mechanism, MessageOrder, OverflowPolicy, Reception};
 
 use crate::PartyId;
 
-/// What makes a channel a lane of a message: the values of one of its senders.
+/// What makes a channel a lane of a message: the values of one of its senders. The alarms of a channel are such a message,
+/// ordered by instants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageLane {
     /// The message's name in the manifest.
@@ -16,6 +17,8 @@ pub struct MessageLane {
     pub by: Option<String>,
     /// The sender's position in the message's `from`.
     pub sender: usize,
+    /// Of alarms: what happens to one whose instant has passed when it is set.
+    pub late: LatePolicy,
 }
 
 /// A flow of data from one writer to its readers.
@@ -57,6 +60,11 @@ impl Channel {
     /// Its table in the manifest: its name, or that of its message.
     pub fn table(&self) -> &str {
         self.lane.as_ref().map_or(&self.name, |lane| &lane.message)
+    }
+
+    /// Whether its values are alarms: each waits for an instant of its own.
+    pub fn is_timed(&self) -> bool {
+        self.lane.as_ref().is_some_and(|lane| lane.order == MessageOrder::Instant)
     }
 
     /// Whether it is a lane of this message.

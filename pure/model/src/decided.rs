@@ -111,6 +111,7 @@ impl Model {
             client_readers: count(&|reader| matches!(reader, PartyId::Client(_))),
             synchronous: channel.flow == Flow::Synchronous,
             overflow: channel.overflow,
+            timed: channel.is_timed(),
         }
     }
 

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use taut_time::Duration;
 
 use crate::{
-    AfterFailure, App, BestEffort, ChannelKind, ClientKind, EvidenceFile, Fault, Flow, Mechanism,
+    AfterFailure, App, BestEffort, ChannelKind, ClientKind, EvidenceFile, Fault, Flow, LatePolicy, Mechanism,
     MessageLane, MessageOrder, Model, OverflowPolicy, Payload, Platform, Reception, ServerPolicy,
     ServiceStart, Shared, Size, Stated, rules,
 };
@@ -253,6 +253,8 @@ pub struct ChannelDraft {
     pub order_by: Option<String>,
     /// Senders of a message whose `sends_per_release` is another.
     pub sends_by_sender: Vec<(String, u32)>,
+    /// What happens to a late alarm, as the manifest states it.
+    pub late: Option<LatePolicy>,
     /// Of a message, what its lanes have in common: [`Draft::build`] makes a lane for each sender.
     pub lane: Option<MessageLane>,
 }
@@ -261,6 +263,21 @@ impl ChannelDraft {
     /// Its table in the manifest: its name, or that of its message.
     pub(crate) fn table(&self) -> &str {
         self.lane.as_ref().map_or(&self.name, |lane| &lane.message)
+    }
+
+    /// Whether its values are alarms.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.lane.as_ref().is_some_and(|lane| lane.order == MessageOrder::Instant)
+    }
+
+    /// What it is called: its kind, as the manifest says it.
+    pub(crate) fn noun(&self) -> &'static str {
+        match (&self.lane, self.kind) {
+            (Some(_), _) if self.is_timed() => "alarm",
+            (Some(_), _) => "message",
+            (None, ChannelKind::Queue) => "queue",
+            (None, ChannelKind::State) => "state",
+        }
     }
 
     /// Whether it is a lane of this message.

@@ -52,9 +52,9 @@ pub use system::{App, Chain, ChainStep, Client, ClientKind, Model, Service};
 pub use task::{BestEffort, Class, Cost, RealTime, Stated, Task, Waits};
 pub use taut_policy::{
     AfterFailure, Aim, Arrival, ArrivalPattern, CAPACITY_MAX, ChannelKind, ClientReads, Evidence,
-    EvidenceFile, Flow, HeapPolicy, LINE_BYTES, LockingProtocol, Mechanism, MechanismForm, MessageOrder,
-    OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY,
-    PartyCounts, RESTARTS_MAX, Reception, SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES, SchedulingPolicy,
-    ServerPolicy, ServiceStart, Waiting, Way, is_name, lock_mechanisms,
+    EvidenceFile, Flow, HeapPolicy, LINE_BYTES, LatePolicy, LockingProtocol, Mechanism, MechanismForm,
+    MessageOrder, OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun, PRIORITY_MAX, PROBE_PERIOD,
+    PROBE_PRIORITY, PartyCounts, RESTARTS_MAX, Reception, SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES,
+    SchedulingPolicy, ServerPolicy, ServiceStart, Waiting, Way, is_name, lock_mechanisms,
 };
 pub use taut_time::{ParseSizeError, Size};

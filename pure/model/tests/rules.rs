@@ -99,6 +99,7 @@ fn queue(name: &str, from: &str, to: &str) -> ChannelDraft {
         order: None,
         order_by: None,
         sends_by_sender: Vec::new(),
+        late: None,
         lane: None,
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_policy::{ClientReads, Way};
+use taut_policy::{ClientReads, MessageOrder, Way};
 
 use crate::ChannelPlan;
 
@@ -11,6 +11,11 @@ impl ChannelPlan {
     pub fn storing_client(&self) -> Option<&str> {
         let stores = self.mechanism.clients_read() == ClientReads::Storing;
         self.readers.iter().find(|reader| reader.client && stores).map(|reader| reader.name.as_str())
+    }
+
+    /// Whether its values are alarms: each waits for an instant of its own.
+    pub fn is_timed(&self) -> bool {
+        self.lane.as_ref().is_some_and(|lane| lane.order == MessageOrder::Instant)
     }
 
     /// How many readers have an entry of their own in the object.

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::{Arrival, ChannelPlan, ClassPlan, Plan, StepPlan, TermPlan};
+use crate::{Arrival, ChannelPlan, ClassPlan, MessageOrder, Plan, StepPlan, TermPlan};
 
 /// Rows of (what, detail, time) in aligned columns, then a line, then the sum.
 fn table(rows: &[[String; 3]], sum: &[String; 3]) -> String {
@@ -169,7 +169,8 @@ pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
         let _ = writeln!(text, "each send wakes these readers if they sleep: {}", waiting.join(", "));
     }
     if let Some(latency) = channel.latency {
-        let _ = writeln!(text, "a value is received within {} of being sent", latency.rounded());
+        let from = if channel.is_timed() { "its instant" } else { "being sent" };
+        let _ = writeln!(text, "a value is received within {} of {from}", latency.rounded());
     }
     let region = channel.region;
     let _ = writeln!(
@@ -193,10 +194,17 @@ fn explain_message(plan: &Plan, name: &str) -> Option<String> {
         let why = sender.capacity_reason.unwrap_or("as the manifest states");
         let _ = writeln!(text, "\n{name}/{}: holds {}; {why}", sender.name, sender.capacity);
     }
-    text.push_str(
-        "\nhandled within: from a send to the end of the job that takes the value, by the busy window of its lane and \
-         those in front, in gaps of the receiver\n",
-    );
+    text.push_str(match message.order {
+        MessageOrder::Sender | MessageOrder::Fifo | MessageOrder::Specified => {
+            "\nhandled within: from a send to the end of the job that takes the value, by the busy window of its lane and \
+             those in front, in gaps of the receiver\n"
+        }
+        MessageOrder::Instant => {
+            "\nhandled within: from the instant, or the end of the call that set the alarm if that is later, to the end of \
+             the job that takes it; at most all that the setters may have pending are in front, and each job of the \
+             receiver takes its share of them, a gap apart\n"
+        }
+    });
     Some(text)
 }
 

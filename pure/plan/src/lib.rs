@@ -45,9 +45,9 @@ pub use shape::{
 /// Types of other crates that occur in a plan.
 pub use taut_policy::{
     AfterFailure, Aim, Arrival, ChannelKind, ClientReads, Evidence, EvidenceFile, FailureRemedy, Flow,
-    HeapPolicy, LockingProtocol, Mechanism, MechanismForm, MessageOrder, OnFailure, OnMissingPrivilege,
-    OverflowPolicy, Overrun, PROBE_PERIOD, PROBE_PRIORITY, STACK_BYTES, STAMP_BYTES, SchedulingPolicy,
-    ServerPolicy, ServiceStart, Waiting, Way, is_name, lock_mechanisms, spare_slots,
+    HeapPolicy, LatePolicy, LockingProtocol, Mechanism, MechanismForm, MessageOrder, OnFailure,
+    OnMissingPrivilege, OverflowPolicy, Overrun, PROBE_PERIOD, PROBE_PRIORITY, STACK_BYTES, STAMP_BYTES,
+    SchedulingPolicy, ServerPolicy, ServiceStart, Waiting, Way, is_name, lock_mechanisms, spare_slots,
 };
 pub use taut_time::Size;
 pub use valid::{Invalid, ValidPlan};

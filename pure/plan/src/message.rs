@@ -27,7 +27,8 @@ pub struct Message<'p> {
     pub takes: u32,
     /// The receiver's period, or the least time between two of its releases.
     pub every: Duration,
-    /// The share of what the receiver can take that real-time senders send, in thousandths, rounded up.
+    /// The share of what the receiver can take that real-time senders send, in thousandths, rounded up; 0 of alarms, whose
+    /// bound does not rest on how often they are set.
     pub used_permille: u64,
     /// The senders, the most urgent first.
     pub senders: Vec<MessageSender<'p>>,
@@ -44,7 +45,7 @@ pub struct MessageSender<'p> {
     pub capacity: u32,
     /// Why that many, if the plan chose.
     pub capacity_reason: Option<&'p str>,
-    /// From a send to the end of the job that takes the value; none if nothing bounds it.
+    /// From a send, or from the instant of an alarm, to the end of the job that takes the value; none if nothing bounds it.
     pub delivery: Option<Duration>,
 }
 
@@ -80,7 +81,8 @@ impl Plan {
             let sent = u128::from(channel.sends_per_release) * u128::from(every.as_ns()) * 1_000_000;
             Some((sent / u128::from(lane.takes).max(1)).div_ceil(u128::from(period.as_ns()).max(1)))
         };
-        let used: u128 = lanes.iter().filter_map(|(_, channel)| share(channel)).fold(0, u128::saturating_add);
+        let sending = lanes.iter().filter(|(_, channel)| !channel.is_timed());
+        let used: u128 = sending.filter_map(|(_, channel)| share(channel)).fold(0, u128::saturating_add);
         let senders = lanes.iter().map(|&(_, channel)| MessageSender {
             name: &channel.writer.name,
             real_time: !channel.writer.client && self.period(&channel.writer.name).is_some(),
@@ -117,14 +119,21 @@ impl Message<'_> {
             MessageOrder::Sender => "the most urgent sender first".to_owned(),
             MessageOrder::Fifo => "first sent, first taken".to_owned(),
             MessageOrder::Specified => format!("the largest `{}` first", self.by.unwrap_or_default()),
+            MessageOrder::Instant => "the earliest instant first".to_owned(),
         };
-        let mut head = format!("message {} -> {}: ", self.name, self.receiver);
-        let _ = write!(head, "{} taken every {}, {order}; {whole}.{tenths} % used", self.takes, self.every);
+        let timed = self.order == MessageOrder::Instant;
+        let kind = if timed { "alarm" } else { "message" };
+        let mut head = format!("{kind} {} -> {}: ", self.name, self.receiver);
+        let _ = write!(head, "{} taken every {}, {order}", self.takes, self.every);
+        if !timed {
+            let _ = write!(head, "; {whole}.{tenths} % used");
+        }
         let width = self.senders.iter().map(|sender| sender.name.len()).max().unwrap_or(0);
         let sender = |of: &MessageSender<'_>| {
             let delivery = match of.delivery {
+                Some(bound) if timed => format!("handled within {} of its instant", bound.rounded()),
                 Some(bound) => format!("handled within {}", bound.rounded()),
-                None if of.real_time => "NOT PROVEN".to_owned(),
+                None if of.real_time || timed => "NOT PROVEN".to_owned(),
                 None => "no bound: not real-time, so after all that are".to_owned(),
             };
             format!("  {:<width$}  holds {}, {delivery}", of.name, of.capacity)

@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 use taut_policy::{
-    AfterFailure, Aim, Arrival, ChannelKind, Evidence, EvidenceFile, Flow, HeapPolicy, LockingProtocol,
-    Mechanism, MessageOrder, OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun, SchedulingPolicy,
-    ServiceStart, Way,
+    AfterFailure, Aim, Arrival, ChannelKind, Evidence, EvidenceFile, Flow, HeapPolicy, LatePolicy,
+    LockingProtocol, Mechanism, MessageOrder, OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun,
+    SchedulingPolicy, ServiceStart, Way,
 };
 use taut_time::{Duration, Size};
 
@@ -275,6 +275,10 @@ fn is_denied(heap: &HeapPolicy) -> bool {
     *heap == HeapPolicy::Deny
 }
 
+fn is_delivered(late: &LatePolicy) -> bool {
+    *late == LatePolicy::Deliver
+}
+
 fn one() -> u32 {
     1
 }
@@ -353,7 +357,7 @@ pub struct ChannelPlan {
     pub place: MemoryMap,
     /// Where in that map.
     pub region: Region,
-    /// Bound on the time from send to receive, if all parties are real-time.
+    /// Bound on the time from send to receive, if all parties are real-time; of alarms, from their instants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
 }
@@ -374,6 +378,9 @@ pub struct LanePlan {
     pub rank: u16,
     /// The most values that a job of the receiver takes, from all lanes together.
     pub takes: u32,
+    /// Of alarms (`order = "instant"`): what happens to one whose instant has passed when it is set.
+    #[serde(default, skip_serializing_if = "is_delivered")]
+    pub late: LatePolicy,
 }
 
 /// A choice among mechanisms: its price, and the alternatives.

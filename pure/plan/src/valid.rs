@@ -16,7 +16,7 @@
 //! V3  counts    every position fits in 16 bits
 //! V4  channels  the mechanism serves the parties; entries and ways of readers, slots and bytes of the region are those
 //!               of the mechanism; a channel is in the segment if and only if a client is a party of it; the lanes of a
-//!               message have one reader, order and layout, and ranks from 0, real-time senders first
+//!               message have one reader, order and layout, and ranks from 0, real-time senders first; no client sets alarms
 //! V5  triggers  a channel releases a reader if and only if the reader is a sporadic task with that trigger, and a sporadic
 //!               task has a trigger at least; a reader has
 //!               an event count of a line only if it is a reader of a real-time task's queue, and not real-time
@@ -498,10 +498,13 @@ fn messages(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
             "`{}` is a channel and a message",
             lane.message
         );
+        let is_set_here = !channel.is_timed() || !channel.writer.client;
+        require!(is_set_here, "client `{}` sets alarms of `{name}`", channel.writer.name);
         let lanes = plan.lanes(&lane.message);
         for (rank, (_, other)) in lanes.iter().enumerate() {
             let Some(its) = &other.lane else { continue };
-            let alike = (its.order, &its.by, its.takes) == (lane.order, &lane.by, lane.takes)
+            let alike = (its.order, &its.by, its.takes, its.late)
+                == (lane.order, &lane.by, lane.takes, lane.late)
                 && other.layout == channel.layout;
             let reads =
                 other.readers.iter().any(|one| one.name == reader.name && one.triggered == reader.triggered);
@@ -534,7 +537,9 @@ fn parties_of(known: &Known<'_>, channel: &ChannelPlan) -> Result<PartyCounts, I
         let is = if client { known.clients.contains(party) } else { known.tasks.contains_key(party) };
         require!(is, "channel `{name}` has a party `{party}`, which does not exist");
     }
-    unique(all_parties(channel), |(party, _)| format!("channel `{name}` names `{party}` twice"))?;
+    // A task may set an alarm for itself.
+    let parties = all_parties(channel).skip(usize::from(channel.is_timed()));
+    unique(parties, |(party, _)| format!("channel `{name}` names `{party}` twice"))?;
     let readers = || all_parties(channel).skip(1);
     Ok(PartyCounts {
         real_time_writer: known.is_real_time(&channel.writer.name, channel.writer.client),
@@ -543,6 +548,7 @@ fn parties_of(known: &Known<'_>, channel: &ChannelPlan) -> Result<PartyCounts, I
         client_readers: readers().filter(|(_, client)| *client).count(),
         synchronous: channel.flow == Flow::Synchronous,
         overflow: channel.overflow,
+        timed: channel.is_timed(),
     })
 }
 

@@ -413,6 +413,7 @@ fn channel_plans(
                 by: lane.by.clone(),
                 rank: u16::try_from(realisation.rank).unwrap_or(u16::MAX),
                 takes: channel.takes_per_release,
+                late: lane.late,
             }),
             place,
             region,

@@ -158,8 +158,11 @@ pub(crate) fn totals(
     let flows = model.channels().iter().filter(|channel| channel.flow == Flow::Synchronous);
     let flows = flows.map(|channel| memory::flow(channel.readers.len() as u64));
     let flows = memory::sum(flows.collect::<Result<Vec<_>, _>>()?)?;
-    let runtime =
-        Size::from_bytes(memory::sum([memory::runtime(model, dispatched)?.as_bytes(), locks, flows])?);
+    let alarms = model.channels().iter().filter(|channel| channel.is_timed());
+    let alarms = alarms.map(|channel| memory::alarms(channel.capacity.unwrap_or(1).into()));
+    let alarms = memory::sum(alarms.collect::<Result<Vec<_>, _>>()?)?;
+    let threads = memory::runtime(model, dispatched)?.as_bytes();
+    let runtime = Size::from_bytes(memory::sum([threads, locks, flows, alarms])?);
     let total = memory::sum([map.process, map.segment, runtime.as_bytes()])?;
     let limit = model.platform().memory;
     let (process, segment) = (Size::from_bytes(map.process), Size::from_bytes(map.segment));

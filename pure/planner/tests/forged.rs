@@ -512,11 +512,13 @@ fn ways_of_readers() {
             for way in [None, Some(Way::Claims), Some(Way::ByTime), Some(Way::LooksOn)] {
                 use Mechanism::{
                     Chen, Dbp, DoubleBuffer, Hybrid, ImprovedChen, Mpcp, Msrp, Nbw, Peterson, Presence, Qrtr,
-                    Qrtwc, Qrtwo, Sdrtr, Sdrtw, Srp, Tccp,
+                    Qrtwc, Qrtwo, Sdrtr, Sdrtw, Srp, Tccp, TimedSlots,
                 };
                 let by_time = writer == "a" && reader == "b";
                 let has = match (mechanism, way) {
-                    (Sdrtr | Sdrtw | Qrtr | Qrtwo | Qrtwc | Srp | Msrp | Dbp | Tccp, way) => way.is_none(),
+                    (Sdrtr | Sdrtw | Qrtr | Qrtwo | Qrtwc | TimedSlots | Srp | Msrp | Dbp | Tccp, way) => {
+                        way.is_none()
+                    }
                     (Chen | DoubleBuffer | Presence | Peterson | Mpcp, way) => way == Some(Way::Claims),
                     (Nbw, Some(Way::Claims)) => false,
                     (Hybrid | ImprovedChen, Some(Way::Claims)) => reader != "ui",

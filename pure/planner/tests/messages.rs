@@ -9,7 +9,7 @@ use drafts::{empty, payload, periodic, plan, queue, shown, task, time};
 use insta::assert_snapshot;
 use taut_model::{
     ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft,
-    MessageLane, MessageOrder, Scalar, TaskDraft, TriggerDraft, codes,
+    LatePolicy, MessageLane, MessageOrder, Scalar, TaskDraft, TriggerDraft, codes,
 };
 use taut_plan::{ClassPlan, Plan, ValidPlan, explain_channel};
 
@@ -35,7 +35,8 @@ fn draft(order: MessageOrder) -> Draft {
         device: None,
     };
     draft.clients = vec![ClientDraft { name: "panel".into(), kind: ClientKind::Process, min_gap: None }];
-    let lane = Some(MessageLane { message: "requests".into(), order, by: None, sender: 0 });
+    let (message, late) = ("requests".into(), LatePolicy::Deliver);
+    let lane = Some(MessageLane { message, order, by: None, sender: 0, late });
     let from = SENDERS.map(String::from).to_vec();
     draft.channels = vec![ChannelDraft { from, lane, ..queue("requests", "", "serves", "Request", None) }];
     draft

@@ -44,8 +44,8 @@ impl Flow {
 
 /// Which of the values that wait in a message its receiver takes first.
 ///
-/// In any order, values of senders that are not real-time come after those of all real-time senders: no such sender
-/// delays a real-time one.
+/// By any order but that of instants, values of senders that are not real-time come after those of all real-time senders: no
+/// such sender delays a real-time one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum MessageOrder {
@@ -56,6 +56,9 @@ pub enum MessageOrder {
     Fifo,
     /// The one whose own field says the largest number; of equals, the one that was sent first.
     Specified,
+    /// The one whose instant is the earliest, and no value before its instant: the values are alarms. Alarms of all
+    /// senders, real-time or not, come by their instants alone.
+    Instant,
 }
 
 impl MessageOrder {
@@ -65,12 +68,41 @@ impl MessageOrder {
             Self::Sender => "sender",
             Self::Fifo => "fifo",
             Self::Specified => "specified",
+            Self::Instant => "instant",
         }
     }
 
     /// The order with this word.
     pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Sender, Self::Fifo, Self::Specified].into_iter().find(|order| order.word() == word)
+        [Self::Sender, Self::Fifo, Self::Specified, Self::Instant]
+            .into_iter()
+            .find(|order| order.word() == word)
+    }
+}
+
+/// What happens to an alarm whose instant has passed when it is set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum LatePolicy {
+    /// It is due at once.
+    #[default]
+    Deliver,
+    /// It is refused, and its setter is told.
+    Refuse,
+}
+
+impl LatePolicy {
+    /// Its word in a manifest.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Deliver => "deliver",
+            Self::Refuse => "refuse",
+        }
+    }
+
+    /// The policy with this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Deliver, Self::Refuse].into_iter().find(|policy| policy.word() == word)
     }
 }
 

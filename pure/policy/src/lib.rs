@@ -88,7 +88,9 @@ pub use arrival::{Arrival, ArrivalPattern};
 pub use attribute::Attribute;
 pub use background::Background;
 pub use budget::{Budget, Overrun, Remedy, Trouble};
-pub use channel::{ChannelKind, Flow, LINE_BYTES, MessageOrder, OverflowPolicy, Reception, STAMP_BYTES};
+pub use channel::{
+    ChannelKind, Flow, LINE_BYTES, LatePolicy, MessageOrder, OverflowPolicy, Reception, STAMP_BYTES,
+};
 pub use dfp::Dfp;
 pub use edf::Edf;
 pub use failure::{AfterFailure, FailureRemedy, OnFailure, RESTARTS_MAX, ServiceStart};

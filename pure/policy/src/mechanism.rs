@@ -126,6 +126,19 @@ mechanisms! {
         parties: "is for a queue of a real-time writer that drops all waiting values when it is full, and readers that \
              are not real-time",
     }
+    /// Values that wait for their instants, and that their writer can take back; one real-time reader.
+    TimedSlots {
+        word: "timed-slots",
+        paper: "Timed Slots",
+        form: MechanismForm::Queue,
+        ways: &[],
+        claims_max: 1,
+        answers: false,
+        clients_read: ClientReads::Never,
+        rank: 0,
+        manual: "Timed Slots: the alarms of one setter.",
+        parties: "is for alarms: write `kind = \"alarm\"`",
+    }
     /// Latest value; readers claim a buffer each.
     Chen {
         word: "chen",
@@ -375,6 +388,8 @@ pub struct PartyCounts {
     pub synchronous: bool,
     /// What happens to a value that does not fit.
     pub overflow: OverflowPolicy,
+    /// Whether each value waits for an instant of its own: [`MessageOrder::Instant`](crate::MessageOrder::Instant).
+    pub timed: bool,
 }
 
 impl PartyCounts {
@@ -434,6 +449,7 @@ impl Mechanism {
             client_readers,
             synchronous,
             overflow,
+            timed,
         } = parties;
         let clients_fit = match self.clients_read() {
             ClientReads::Never => client_readers == 0,
@@ -442,6 +458,7 @@ impl Mechanism {
         };
         if (kind == ChannelKind::Queue) != (self.form() == MechanismForm::Queue)
             || synchronous != self.preserves_flow()
+            || timed != (self == Self::TimedSlots)
             || !clients_fit
         {
             return false;
@@ -454,6 +471,7 @@ impl Mechanism {
                     && readers == 1
                     && (real_time_writer || real_time_readers == 1)
             }
+            Self::TimedSlots => overflow == OverflowPolicy::Reject && readers == 1 && real_time_readers == 1,
             Self::Qrtwo => overflow == OverflowPolicy::DropOldest && parties.leave_real_time(),
             Self::Qrtwc => overflow == OverflowPolicy::Clear && parties.leave_real_time(),
             Self::Chen | Self::DoubleBuffer | Self::Presence | Self::Peterson => {
@@ -538,7 +556,8 @@ impl Mechanism {
     ///
     /// A line has [`LINE_BYTES`]. SDrtR: a line and two slots. SDrtW: a counter and one slot. QrtR: two lines and the
     /// slots, which are packed if they have less than 64 bytes, and otherwise on cache lines of their own; QrtWo and
-    /// QrtWc: the same with more slots, 2 for each value that fits in 64 bytes (at least 2) and [`spare_slots`]. The others:
+    /// QrtWc: the same with more slots, 2 for each value that fits in 64 bytes (at least 2) and [`spare_slots`]. Timed
+    /// Slots: a line, a byte and 4 words for each slot, and slots as those of QrtR. The others:
     /// slots on cache lines of their own, in Hybrid and Improved Chen with a stamp each; one line of the writer
     /// (Double Buffer: 3 words per row and one more; Presence: 1 word per slot and one more) and one line per claiming
     /// reader (Presence: a word; Peterson: also its copy with a stamp). Under a lock there is one value; MSRP has a
@@ -554,6 +573,12 @@ impl Mechanism {
             Self::Sdrtr => lines(word)?.checked_mul(2)?.checked_add(LINE_BYTES),
             Self::Sdrtw => lines(word.checked_add(8)?),
             Self::Qrtr => lines(queue_slot(word)?.checked_mul(slots)?)?.checked_add(2 * LINE_BYTES),
+            Self::TimedSlots => {
+                let rows = lines(slots.checked_mul(32)?)?;
+                let flags = lines(slots.checked_next_multiple_of(8)?)?;
+                let values = lines(queue_slot(word)?.checked_mul(slots)?)?;
+                LINE_BYTES.checked_add(flags)?.checked_add(rows)?.checked_add(values)
+            }
             Self::Qrtwo | Self::Qrtwc => {
                 let slot = queue_slot(word)?;
                 let batch = if slot == 0 || slot > 64 { 1 } else { 64 / slot };
@@ -633,7 +658,7 @@ mod tests {
     /// Plans rely on the order: it decides among mechanisms that are equally small.
     #[test]
     fn each_is_once_in_the_order_of_preference() {
-        let words = "sdrtr qrtr qrtwo qrtwc presence chen double-buffer peterson hybrid improved-chen nbw sdrtw srp msrp mpcp dbp tccp";
+        let words = "sdrtr qrtr qrtwo qrtwc timed-slots presence chen double-buffer peterson hybrid improved-chen nbw sdrtw srp msrp mpcp dbp tccp";
         assert_eq!(Mechanism::ALL.map(Mechanism::word).join(" "), words);
     }
 
@@ -643,6 +668,8 @@ mod tests {
         assert_eq!(Mechanism::Sdrtw.bytes(120, 1, 0), Some(128));
         assert_eq!(Mechanism::Sdrtw.bytes(121, 1, 0), Some(256));
         assert_eq!(Mechanism::Qrtr.bytes(24, 4, 1), Some(256 + 128));
+        assert_eq!(Mechanism::TimedSlots.bytes(24, 4, 1), Some(128 + 128 + 128 + 128));
+        assert_eq!(Mechanism::TimedSlots.bytes(272, 5, 1), Some(128 + 128 + 256 + 13 * 128));
         assert_eq!(Mechanism::Qrtr.bytes(272, 4, 1), Some(256 + 4 * 320));
         // 40 bytes: batches of 1, so 2 + 204 more slots; 272 bytes are in slots of 320: 2 + 25 more.
         assert_eq!(Mechanism::Qrtwo.bytes(40, 4, 0), Some(256 + (40u64 * 210).next_multiple_of(128)));
@@ -705,6 +732,7 @@ mod tests {
                 client_readers,
                 synchronous: false,
                 overflow: OverflowPolicy::Reject,
+                timed: false,
             };
             let flow = PartyCounts { synchronous: true, ..parties };
             let preserving = [Mechanism::Dbp, Mechanism::Tccp].map(|mechanism| mechanism.serves(kind, &flow));
@@ -741,6 +769,34 @@ mod tests {
         assert_eq!(of(ChannelKind::State, true, 0, 0, 0), []);
     }
 
+    /// Alarms have their own mechanism, and nothing else has it.
+    #[test]
+    fn only_timed_slots_wait_for_instants() {
+        for real_time_writer in [false, true] {
+            let one = PartyCounts {
+                real_time_writer,
+                readers: 1,
+                real_time_readers: 1,
+                client_readers: 0,
+                synchronous: false,
+                overflow: OverflowPolicy::Reject,
+                timed: true,
+            };
+            let fit = |kind, parties: &PartyCounts| {
+                Mechanism::ALL.into_iter().filter(|all| all.serves(kind, parties)).collect::<Vec<_>>()
+            };
+            assert_eq!(fit(ChannelKind::Queue, &one), [Mechanism::TimedSlots]);
+            assert_eq!(fit(ChannelKind::State, &one), []);
+            for wrong in [
+                PartyCounts { readers: 2, real_time_readers: 2, ..one },
+                PartyCounts { real_time_readers: 0, ..one },
+                PartyCounts { overflow: OverflowPolicy::DropOldest, ..one },
+            ] {
+                assert_eq!(fit(ChannelKind::Queue, &wrong), [], "{wrong:?}");
+            }
+        }
+    }
+
     /// A queue drops waiting values only of readers that are not real-time, to a real-time writer.
     #[test]
     fn queues_that_drop_leave_the_real_time_side() {
@@ -758,6 +814,7 @@ mod tests {
                                 client_readers,
                                 synchronous: false,
                                 overflow,
+                                timed: false,
                             };
                             let fit =
                                 queues.into_iter().filter(|all| all.serves(ChannelKind::Queue, &parties));

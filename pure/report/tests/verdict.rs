@@ -8,7 +8,7 @@ mod recorded;
 use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, Script, plan, run};
 use taut_event::file::Run;
 use taut_event::{CodeLocation, Counter, Foreign, Kind, Record, SafeStateOutcome, Stood};
-use taut_plan::{ChangePlan, ClassPlan, ModePlan, ServicePlan};
+use taut_plan::{ChangePlan, ClassPlan, LanePlan, LatePolicy, MessageOrder, ModePlan, ServicePlan};
 use taut_report::{About, Breach, Cause, CoreFigures, Counts, Ended, Ending, Report, RunVerdict, Warning};
 use taut_time::Instant;
 
@@ -753,6 +753,18 @@ fn a_drop_between_real_time_tasks_is_a_breach_and_elsewhere_a_warning() {
     run.records.push(drop(1));
     let breach = Breach::Drop { channel: "audio".to_owned(), at_ns: 80 * MS, dropped: 1 };
     assert_eq!(Report::new(&plan(), &run).verdict(), &RunVerdict::Broken(vec![breach]));
+    // Of an alarm its setter knows that all are pending, or that it was late.
+    let mut timed = plan();
+    timed.channels[1].lane = Some(LanePlan {
+        message: "audio".to_owned(),
+        order: MessageOrder::Instant,
+        rank: 0,
+        takes: 1,
+        late: LatePolicy::Refuse,
+    });
+    let report = Report::new(&timed, &run);
+    assert_eq!(report.verdict(), &RunVerdict::Kept);
+    assert_eq!(report.warnings()[1], Warning::Dropped { channel: "audio".to_owned(), values: 1 });
 }
 
 /// Values beyond `sends-per-release` are no loss of the queue, whoever its reader is.

@@ -63,7 +63,10 @@ pub(super) const CRATES: &[CrateEntry] = &[
     entry("live/boot", &["plan", "sys", "segment", "share", "scope"], &[]),
     entry(
         "live/run",
-        &["time", "event", "plan", "sys", "segment", "lock", "exec", "share", "scope", "trace", "boot"],
+        &[
+            "time", "event", "policy", "plan", "sys", "segment", "lock", "exec", "share", "scope", "trace",
+            "boot",
+        ],
         &["zerocopy"],
     ),
     edge("edge/macros", &["manifest", "generate"]),

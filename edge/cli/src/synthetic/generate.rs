@@ -170,8 +170,9 @@ fn ends(model: &Model, party: PartyId, trigger: Option<ChannelId>) -> (Vec<Strin
         let of = type_name(model, *payload);
         if let Some(lane) = model.channel(id).lane.as_ref().filter(|_| reads(model, id, party)) {
             // One end for all lanes.
+            let takes = if model.channel(id).is_timed() { "alarms" } else { "messages" };
             if lane.sender == 0 {
-                ends.0.push(format!("load::messages::<{of}>(create, \"{}\")?", lane.message));
+                ends.0.push(format!("load::{takes}::<{of}>(create, \"{}\")?", lane.message));
             }
         } else if reads(model, id, party) && trigger != Some(id) {
             ends.0.push(match kind {
@@ -184,6 +185,9 @@ fn ends(model: &Model, party: PartyId, trigger: Option<ChannelId>) -> (Vec<Strin
         }
         if model.channel(id).writer == party {
             ends.1.push(match kind {
+                ChannelKind::Queue if model.channel(id).is_timed() => {
+                    format!("load::sets::<{of}>(create, \"{}\", {most})?", model.channel(id).table())
+                }
                 ChannelKind::Queue => format!("load::sends::<{of}>(create, \"{name}\", {most})?"),
                 ChannelKind::State => format!("load::publishes::<{of}>(create, \"{name}\")?"),
             });

@@ -10,9 +10,9 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use taut::{
-    AttachError, Caller, Client, ClientReader, ClientReceiver, ClientWriter, Component, Context, Create,
-    Device, Duration, Error, Failure, Instant, Job, Liveness, MessageReader, Payload, QueueReader, QueueWriter, Receiver,
-    Remedy, Resource, StateReader, StateWriter, Task,
+    AlarmReader, AlarmSetter, AttachError, Caller, Client, ClientReader, ClientReceiver, ClientWriter,
+    Component, Context, Create, Device, Duration, Error, Failure, Instant, Job, Liveness, MessageReader,
+    Payload, QueueReader, QueueWriter, Receiver, Remedy, Resource, StateReader, StateWriter, Task,
 };
 
 /// How long jobs execute.
@@ -164,6 +164,69 @@ impl End for ReadsDevice {
 
     // A device releases a real-time task.
     fn in_activation(&mut self, _context: &mut Context<'_>) {}
+}
+
+/// Alarms of which a job takes as many as the manifest allows.
+pub fn alarms<'p, P: Payload + 'p>(
+    create: &mut Create<'_, 'p>,
+    alarm: &str,
+) -> Result<Box<dyn End + 'p>, Error> {
+    Ok(Box::new(Alarms { end: create.alarm_reader::<P>(alarm)? }))
+}
+
+struct Alarms<'p, P: Payload> {
+    end: AlarmReader<'p, P>,
+}
+
+impl<P: Payload> End for Alarms<'_, P> {
+    fn in_job(&mut self, job: &mut Job<'_>) {
+        while self.end.next(job).is_some() {}
+    }
+
+    // The receiver of alarms is a real-time task.
+    fn in_activation(&mut self, _context: &mut Context<'_>) {}
+}
+
+/// How much later an alarm is due than it is set.
+const ALARM_AFTER: Duration = Duration::from_ms(1);
+
+struct Sets<'p, P: Payload> {
+    end: AlarmSetter<'p, P>,
+    value: Box<P>,
+    most: u32,
+}
+
+impl<P: Payload> Sets<'_, P> {
+    fn set(&mut self, by: &mut impl Caller, now: Instant) {
+        for _ in 0..self.most {
+            // The end records a refusal.
+            let at = now.checked_add(ALARM_AFTER).unwrap_or(now);
+            if self.end.set(by, at, *self.value).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+impl<P: Payload> End for Sets<'_, P> {
+    fn in_job(&mut self, job: &mut Job<'_>) {
+        let now = job.now();
+        self.set(job, now);
+    }
+
+    fn in_activation(&mut self, context: &mut Context<'_>) {
+        let now = context.now();
+        self.set(context, now);
+    }
+}
+
+/// Alarms of which a job or an activation sets `most`, each due a millisecond later.
+pub fn sets<'p, P: Payload + 'p>(
+    create: &mut Create<'_, 'p>,
+    alarm: &str,
+    most: u32,
+) -> Result<Box<dyn End + 'p>, Error> {
+    Ok(Box::new(Sets { end: create.alarm_setter::<P>(alarm)?, value: value(), most }))
 }
 
 struct Sends<'p, P: Payload> {

@@ -6,8 +6,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use taut_share::queue::timed_slots::{self, Cancellation, Due, PendingSlot, SlotToken};
-use taut_share::Memory;
+use taut_model::Mechanism;
+use taut_share::queue::timed_slots::{self, Cancellation, Due, PendingSlot, SLOTS_MAX, SlotToken};
+use taut_share::{LayoutError, Memory};
 
 use crate::payload::{marked, number};
 use crate::place::Place;
@@ -45,6 +46,28 @@ fn take(taker: &mut Taker, slot: usize, pending: PendingSlot) -> Option<(u64, Op
     let taken = taker.take_into(slot, pending, later, &mut value)?;
     assert_eq!(taken.due, pending.due);
     Some((number(&value), taken.again))
+}
+
+#[test]
+fn bytes_are_those_of_the_model() {
+    fn check<const N: usize>() {
+        for capacity in [1, 3, 8, 9, 100, 65_536] {
+            let of = Mechanism::TimedSlots.bytes(u32::try_from(N).unwrap(), capacity, 1);
+            let size = of.and_then(|of| usize::try_from(of).ok());
+            assert_eq!(timed_slots::bytes::<[u8; N]>(capacity), size, "{capacity} × {N}");
+        }
+    }
+    check::<0>();
+    check::<1>();
+    check::<24>();
+    check::<63>();
+    check::<64>();
+    check::<4000>();
+    assert_eq!(timed_slots::bytes::<Value>(SLOTS_MAX + 1), None);
+    let refused = |capacity| timed_slots::pair::<Value>(memory(1), capacity).err();
+    assert_eq!(refused(0), Some(LayoutError::Capacity));
+    assert_eq!(refused(SLOTS_MAX + 1), Some(LayoutError::Capacity));
+    assert!(matches!(refused(9), Some(LayoutError::TooSmall { .. })));
 }
 
 /// What a slot holds, by the model.

@@ -61,6 +61,15 @@ fn steps(draft: &Draft, names: &Names<'_>, chain: usize, faults: &mut Faults<'_>
     for i in (1..path.len()).step_by(2) {
         let Some(ChainStep::Channel(id)) = steps[i] else { continue };
         let channel = &draft.channels[id.index()];
+        if channel.is_timed() {
+            connected = false;
+            let message = format!("chain `{name}` goes through alarm `{}`", channel.table());
+            let fault = broken(message, place(i), "an alarm")
+                .note("its setter chooses when it is due, so nothing bounds the age of its value")
+                .help("let the chain end before the alarm, and another one begin with its receiver");
+            faults.push_resting_on(fault, &[&format!("channels.{}.kind", channel.table())]);
+            continue;
+        }
         let ends = [(i - 1, "from", "write", "writer"), (i + 1, "to", "read", "reader")];
         for (end, key, verb, noun) in ends {
             let Some(Some(ChainStep::Task(_))) = steps.get(end) else { continue };

@@ -117,7 +117,8 @@ impl Link {
             return false;
         }
         self.readers.push(found);
-        let writes = self.writers.contains(&found);
+        // A task may set an alarm for itself.
+        let writes = self.writers.contains(&found) && !channel.is_timed();
         if writes {
             let message = format!("`{party}` writes to and reads from channel `{}`", channel.name);
             faults.push(
@@ -200,8 +201,7 @@ fn readers_fit(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut 
     if leaves && channel.overflow != OverflowPolicy::Reject {
         return true;
     }
-    let kind = if channel.lane.is_some() { "message" } else { "queue" };
-    let message = format!("{kind} `{}` has {readers} readers", channel.table());
+    let message = format!("{} `{}` has {readers} readers", channel.noun(), channel.table());
     let fault = Fault::error(codes::MANY_READERS, message, at(channel, "to"), "one reader at most");
     let fault = if leaves {
         fault
@@ -258,6 +258,7 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
         client_readers: count(&|reader| matches!(reader, PartyId::Client(_))),
         synchronous: channel.flow == Flow::Synchronous,
         overflow: channel.overflow,
+        timed: channel.is_timed(),
     };
     let fit = Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(channel.kind, &parties));
     let fit: Vec<Mechanism> = fit.collect();
@@ -335,12 +336,15 @@ fn capacity(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     }
     let burst = i64::from(channel.sends_per_release);
     if capacity < 1 || capacity > i64::from(CAPACITY_MAX) {
-        let message = format!("queue `{name}` has a capacity of {capacity}");
-        faults.push(
-            Fault::error(codes::BAD_CAPACITY, message, place, format!("not in 1 to {CAPACITY_MAX}"))
-                .help("write \"auto\": the analysis sizes the queue"),
-        );
-    } else if capacity < burst {
+        let (named, help) = if channel.is_timed() {
+            (format!("alarm `{}`", channel.table()), "write how many alarms each setter may have pending")
+        } else {
+            (format!("queue `{name}`"), "write \"auto\": the analysis sizes the queue")
+        };
+        let message = format!("{named} has a capacity of {capacity}");
+        let text = format!("not in 1 to {CAPACITY_MAX}");
+        faults.push(Fault::error(codes::BAD_CAPACITY, message, place, text).help(help));
+    } else if capacity < burst && !channel.is_timed() {
         let message = format!("queue `{name}` cannot hold the values that one release of its writer sends");
         faults.push(
             Fault::error(codes::BAD_CAPACITY, message, place, format!("holds {capacity}"))

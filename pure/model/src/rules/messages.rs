@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::alarms;
 use super::channels::{Link, is_real_time};
 use super::faults::Faults;
 use crate::{
@@ -72,6 +73,11 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
         if let Some(lane) = again {
             faults.push(named_again(channel, lane));
         }
+        if channel.is_timed() {
+            alarms::setter(channel, link, faults);
+        } else if channel.late.is_some() {
+            alarms::only_alarms(channel, faults);
+        }
         match &channel.lane {
             None => only_messages(channel, faults),
             Some(lane) if seen.insert(lane.message.as_str()) => {
@@ -82,6 +88,9 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
                 overflow(channel, faults);
                 specified(draft, channel, lane, link, faults);
                 receiver(draft, channel, link, faults);
+                if channel.is_timed() {
+                    alarms::whole(channel, faults);
+                }
             }
             Some(_) => {}
         }
@@ -90,8 +99,12 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
 
 /// A sender that `from` names again.
 fn named_again(channel: &ChannelDraft, lane: &MessageLane) -> Fault {
-    let message =
-        format!("`{}` appears twice in `from` of message `{}`", channel.from.join(", "), lane.message);
+    let message = format!(
+        "`{}` appears twice in `from` of {} `{}`",
+        channel.from.join(", "),
+        channel.noun(),
+        lane.message
+    );
     let place = at(channel, &format!("from.{}", lane.sender));
     Fault::error(codes::PARTY_TWICE, message, place, "again").help("name each sender once")
 }
@@ -116,7 +129,7 @@ pub(super) fn once(draft: &Draft, faults: Vec<Fault>) -> Vec<Fault> {
     faults.into_iter().filter(|fault| is_first(fault)).collect()
 }
 
-fn at(channel: &ChannelDraft, key: &str) -> KeyPath {
+pub(super) fn at(channel: &ChannelDraft, key: &str) -> KeyPath {
     KeyPath::value(format!("channels.{}.{key}", channel.table()))
 }
 
@@ -143,7 +156,7 @@ fn only_messages(channel: &ChannelDraft, faults: &mut Faults<'_>) {
 /// Checks the names of `sends-by-sender`.
 fn sends(channel: &ChannelDraft, senders: &[&str], faults: &mut Faults<'_>) {
     for (name, _) in channel.sends_by_sender.iter().filter(|(name, _)| !senders.contains(&name.as_str())) {
-        let message = format!("`{name}` does not send message `{}`", channel.table());
+        let message = format!("`{name}` does not send {} `{}`", channel.noun(), channel.table());
         let place = KeyPath::key(format!("channels.{}.sends-by-sender.{name}", channel.table()));
         let fault = Fault::error(codes::DANGLING_NAME, message, place, "no sender of it");
         let fault = match nearest(name, senders.iter().copied()) {
@@ -157,7 +170,7 @@ fn sends(channel: &ChannelDraft, senders: &[&str], faults: &mut Faults<'_>) {
 /// A lane refuses what does not fit: a real-time sender's lane is never full, and any other sender learns of it.
 fn overflow(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     if channel.overflow != OverflowPolicy::Reject {
-        let message = format!("message `{}` cannot drop waiting values", channel.table());
+        let message = format!("{} `{}` cannot drop waiting values", channel.noun(), channel.table());
         faults.push(
             Fault::error(
                 codes::BAD_OVERFLOW,
@@ -165,7 +178,11 @@ fn overflow(channel: &ChannelDraft, faults: &mut Faults<'_>) {
                 at(channel, "overflow"),
                 "a lane takes only what fits",
             )
-            .note("the lanes of real-time senders are never full; any other sender gets its value back")
+            .note(if channel.is_timed() {
+                "a setter gets its value back if all of its alarms are pending"
+            } else {
+                "the lanes of real-time senders are never full; any other sender gets its value back"
+            })
             .help("write \"reject\""),
         );
     }
@@ -228,9 +245,13 @@ fn receiver(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fau
     // Several readers, or none, are refused as those of a queue.
     let [reader] = link.readers.as_slice() else { return };
     if !is_real_time(draft, *reader) {
-        let message = format!("message `{name}` goes to a party that is not real-time");
+        let message = format!("{} `{name}` goes to a party that is not real-time", channel.noun());
         let fault = Fault::error(codes::NO_MECHANISM, message, at(channel, "to"), "its receiver");
-        let fault = fault.help("write a queue for each sender: `kind = \"queue\"`");
+        let fault = fault.help(if channel.is_timed() {
+            "let a real-time task receive it; other tasks look at the clock"
+        } else {
+            "write a queue for each sender: `kind = \"queue\"`"
+        });
         faults.push_resting_on(fault, &[&to]);
         return;
     }
@@ -247,7 +268,8 @@ fn receiver(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fau
     {
         return;
     }
-    let message = format!("message `{name}`: nothing bounds when `{}` looks at it", task.name);
+    let noun = channel.noun();
+    let message = format!("{noun} `{name}`: nothing bounds when `{}` looks at it", task.name);
     let arrival = format!("tasks.{}.arrival", task.name);
     let fault = Fault::error(
         codes::NO_DELIVERY,
@@ -256,6 +278,6 @@ fn receiver(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fau
         if device.is_some() { "a device releases it" } else { "other channels release it" },
     )
     .also(at(channel, "to"), "its receiver")
-    .help(format!("let the message release it, too: add \"{name}\" to `triggers`; or make it periodic"));
+    .help(format!("let the {noun} release it, too: add \"{name}\" to `triggers`; or make it periodic"));
     faults.push_resting_on(fault, &[&from, &to, &arrival]);
 }

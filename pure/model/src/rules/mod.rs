@@ -9,6 +9,7 @@
 //!
 //! Cost: O(n log n) in the size of the draft, without the search for the nearest name to an unresolved one.
 
+mod alarms;
 mod chains;
 mod channels;
 mod failures;

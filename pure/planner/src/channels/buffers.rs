@@ -192,6 +192,7 @@ fn candidate(
         Mechanism::Sdrtr
         | Mechanism::Sdrtw
         | Mechanism::Qrtr
+        | Mechanism::TimedSlots
         | Mechanism::Qrtwo
         | Mechanism::Qrtwc
         | lock_mechanisms!()

@@ -12,6 +12,7 @@ use taut_time::Duration;
 
 use crate::response::bounds::ResponseBounds;
 
+use crate::channels::alarms;
 use crate::channels::buffers;
 use crate::channels::messages;
 use crate::channels::synchronous;
@@ -152,6 +153,9 @@ pub(crate) fn realise(
             "state of a real-time writer, read by real-time tasks"
         }
         (MechanismForm::Slots, true) => "state of a real-time writer, no real-time reader",
+        (MechanismForm::Queue, _) if channel.is_timed() => {
+            "alarms of one setter, which the receiver takes in the order of their instants"
+        }
         (MechanismForm::Queue, true) if channel.lane.is_some() => "lane of a message, from a real-time task",
         (MechanismForm::Queue, false) if channel.lane.is_some() => {
             "lane of a message, from a sender that is not real-time; the sender gets a value back if it is full"
@@ -164,6 +168,7 @@ pub(crate) fn realise(
     let by = if pinned.is_some() { "pinned; " } else { "" };
     realisation.reason = format!("{by}{parties}");
     match &channel.lane {
+        Some(_) if channel.is_timed() => alarms::bound(model, id, bounds, &mut realisation, faults),
         Some(lane) => lane_of(model, (id, lane.order), bounds, &mut realisation, faults),
         None if channel.kind == ChannelKind::Queue => queued(model, id, bounds, &mut realisation, faults),
         None => {}

@@ -100,7 +100,9 @@ impl LaneBound {
             (MessageOrder::Sender, 0, _) => "before all other lanes".to_owned(),
             (MessageOrder::Sender, 1, _) => "behind 1 lane".to_owned(),
             (MessageOrder::Sender, rank, _) => format!("behind {rank} lanes"),
-            (MessageOrder::Fifo | MessageOrder::Specified, _, of) => format!("with {} other lanes", of - 1),
+            (MessageOrder::Fifo | MessageOrder::Specified | MessageOrder::Instant, _, of) => {
+                format!("with {} other lanes", of - 1)
+            }
         };
         format!(
             "at most {} wait: {n} sent per {tw} within {rw}, {m} taken per {tr} within {rr}, {front}",

@@ -190,7 +190,11 @@ fn arrivals(model: &Model, task: &RealTime) -> ArrivalPattern {
         Arrival::Periodic { offset, .. } => ArrivalPattern::Phased(*offset),
         Arrival::Sporadic { device: Some(_), .. } => ArrivalPattern::Sporadic,
         Arrival::Sporadic { triggers, .. } => {
-            let driven = |trigger: &taut_model::ChannelId| model.is_real_time(model.channel(*trigger).writer);
+            // An alarm releases its receiver at an instant that its setter chooses.
+            let driven = |trigger: &taut_model::ChannelId| {
+                let channel = model.channel(*trigger);
+                model.is_real_time(channel.writer) && !channel.is_timed()
+            };
             if triggers.iter().all(driven) { ArrivalPattern::Driven } else { ArrivalPattern::Sporadic }
         }
     }

@@ -51,11 +51,11 @@ fn switching(model: &Model, links: &[FlowLink]) -> Vec<Waits> {
         // A job that looks too early sleeps once and wakes once, however many writers it waits for.
         let waits = links.iter().any(|link| link.reader == id);
         let wakes = links.iter().filter(|link| link.writer == id).count() as u64;
-        // A dispatcher looks at each queue of a client when the client notifies, at most once in each gap of the task. The
-        // task's own release covers one.
-        let by_clients = model.triggers(id).iter();
-        let by_clients = by_clients.filter(|id| matches!(model.channel(**id).writer, PartyId::Client(_)));
-        let looks = by_clients.count().saturating_sub(1) as u64;
+        // A dispatcher looks at each queue of a client when the client notifies, and at each lane of alarms when a setter
+        // does, at most once in each gap of the task. The task's own release covers one.
+        let in_vain = model.triggers(id).iter().map(|id| model.channel(*id));
+        let in_vain = in_vain.filter(|of| matches!(of.writer, PartyId::Client(_)) || of.is_timed());
+        let looks = in_vain.count().saturating_sub(1) as u64;
         let queues = model
             .channels()
             .iter()

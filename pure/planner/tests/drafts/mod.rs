@@ -93,6 +93,7 @@ pub fn queue(name: &str, from: &str, to: &str, payload: &str, capacity: Option<i
         order: None,
         order_by: None,
         sends_by_sender: Vec::new(),
+        late: None,
         lane: None,
     }
 }
