@@ -758,6 +758,7 @@ fn a_drop_between_real_time_tasks_is_a_breach_and_elsewhere_a_warning() {
     timed.channels[1].lane = Some(LanePlan {
         message: "audio".to_owned(),
         order: MessageOrder::Instant,
+        by: None,
         rank: 0,
         takes: 1,
         late: LatePolicy::Refuse,

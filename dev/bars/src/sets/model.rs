@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! The bars of what the programming model is made of: messages from many senders to one receiver, and broadcast from one
-//! writer to many readers, compared with others in the same run, by `taut-peers messages`.
+//! writer to many readers, compared with others in the same run, and the order of alarms, by `taut-peers messages`.
 
 use serde_json::{Map, Value};
 use xtask::Tree;
@@ -25,6 +25,10 @@ const URGENT: f64 = 1.0 / 3.0;
 /// The same beside a heap whose receiver is idle for most of the time: with both, an urgent message waits for at most the
 /// one that is being handled, and the heap is seldom locked.
 const IDLE: f64 = 1.0;
+
+/// What a change of the order of 10,000 pending alarms may cost, in ns: on average, and one of a thousand.
+const ALARM_MEAN_NS: f64 = 100.0;
+const ALARM_HIGH_NS: f64 = 500.0;
 
 /// What a device takes to its job, in the time that it takes to a thread that blocks in `read`.
 const READY: f64 = 1.1;
@@ -109,6 +113,18 @@ fn bars(run: &Result<Rounds, String>) -> Vec<Row> {
         let bar = format!("messages that go before an urgent one, {share} % busy");
         rows.push(Row::at_most(bar, 1.0, "", Held::Max, each(&format!("lanes low at {share} %"))));
     }
+    for call in ["insert", "cancel", "expire"] {
+        for (what, goal) in [("mean", ALARM_MEAN_NS), ("p99.9", ALARM_HIGH_NS)] {
+            let figures = each(&format!("alarm {call} {what}"));
+            rows.push(Row::at_most(
+                format!("alarm {call} among 10,000, {what}"),
+                goal,
+                "ns",
+                Held::Median,
+                figures,
+            ));
+        }
+    }
     let flat = over("broadcast to 16", "broadcast to 1");
     rows.push(Row::at_most("broadcast to 16 readers / to 1, 64 B", SEND, "x", Held::Median, flat));
     rows
@@ -135,6 +151,7 @@ mod tests {
 
     fn good(name: &str) -> Value {
         match name {
+            _ if name.starts_with("alarm") => json!(100.0),
             _ if name.starts_with("lanes p99") => json!(2_000.0),
             _ if name.contains("p99") => json!(7_000.0),
             _ if name.contains("low") => json!(1.0),
@@ -145,7 +162,7 @@ mod tests {
     #[test]
     fn the_figures_fill_every_bar() {
         let rows = bars(&run(good));
-        assert_eq!(rows.len(), 4 + 1 + 4 * 4 + 1);
+        assert_eq!(rows.len(), 4 + 1 + 4 * 4 + 3 * 2 + 1);
         assert_eq!(met(good), rows.len());
         for name in NEEDED.lines() {
             let without = |other: &str| if other == name { Value::Null } else { good(other) };
@@ -168,6 +185,8 @@ mod tests {
         assert_eq!(with("lanes low at 120", 2.0), all - 1);
         assert_eq!(with("broadcast to 16", 53.0), all - 1);
         assert_eq!(with("push of 8", 0.0), all - 1);
+        assert_eq!(with("alarm cancel mean", 101.0), all - 1);
+        assert_eq!((with("alarm expire p99.9", 500.0), with("alarm expire p99.9", 501.0)), (all, all - 1));
     }
 
     #[test]
