@@ -28,10 +28,13 @@ fn draft(capacity: i64, takes: u32) -> Draft {
             class: ClassDraft::BestEffort(BestEffort::default()),
         },
     ];
-    task(&mut draft, "control").arrival =
-        ArrivalDraft::Sporadic { min_gap: time("2ms"), triggers: TriggerDraft::only("timeouts") };
+    task(&mut draft, "control").arrival = ArrivalDraft::Sporadic {
+        min_gap: time("2ms"),
+        triggers: TriggerDraft::only("timeouts"),
+        device: None,
+    };
     let (order, late) = (MessageOrder::Instant, LatePolicy::Refuse);
-    let lane = Some(MessageLane { message: "timeouts".into(), order, sender: 0, late });
+    let lane = Some(MessageLane { message: "timeouts".into(), order, by: None, sender: 0, late });
     let from = SETTERS.map(String::from).to_vec();
     draft.channels = vec![ChannelDraft {
         from,
@@ -105,7 +108,8 @@ fn an_alarm_does_not_follow_its_setter() {
         (task(&mut apart, "device").core, task(&mut apart, "control").core) = (Some(0), Some(1));
         apart.channels[0].from = vec!["device".into()];
         let late = LatePolicy::Deliver;
-        apart.channels[0].lane = Some(MessageLane { message: "timeouts".into(), order, sender: 0, late });
+        apart.channels[0].lane =
+            Some(MessageLane { message: "timeouts".into(), order, by: None, sender: 0, late });
         let plan = proven(&apart);
         match &plan.tasks[plan.task("control").expect("it")].class {
             ClassPlan::RealTime { test, .. } => test.clone(),
@@ -122,8 +126,11 @@ fn a_bound_that_no_number_holds_is_a_fault() {
     for name in ["control", "device"] {
         task(&mut long, name).deadline = time("200000000s");
     }
-    task(&mut long, "control").arrival =
-        ArrivalDraft::Sporadic { min_gap: time("200000000s"), triggers: TriggerDraft::only("timeouts") };
+    task(&mut long, "control").arrival = ArrivalDraft::Sporadic {
+        min_gap: time("200000000s"),
+        triggers: TriggerDraft::only("timeouts"),
+        device: None,
+    };
     task(&mut long, "device").arrival =
         ArrivalDraft::Periodic { period: time("200000000s"), offset: time("0s") };
     let planned = plan(&long);

@@ -7,7 +7,7 @@ mod drafts;
 
 use drafts::{empty, payload, periodic, plan, queue, shown, task, time};
 use taut_model::{
-    ArrivalDraft, Draft, Executor, MessageLane, MessageOrder, Overrun, Scalar, SchedulingPolicy,
+    ArrivalDraft, Draft, Executor, LatePolicy, MessageLane, MessageOrder, Overrun, Scalar, SchedulingPolicy,
     TriggerDraft, codes,
 };
 use taut_plan::{Arrival, ClassPlan, Plan, ValidPlan, explain_task};
@@ -77,7 +77,8 @@ fn what_no_thread_can_wait_for_is_refused() {
 fn a_message_to_a_task_that_a_device_releases_has_no_bound() {
     let (found, text) = refused(|draft| {
         draft.payloads = vec![payload("Value", &[("", Scalar::U64, 1)])];
-        let lane = MessageLane { message: "asks".into(), order: MessageOrder::Sender, by: None, sender: 0 };
+        let (message, order, late) = ("asks".into(), MessageOrder::Sender, LatePolicy::Deliver);
+        let lane = MessageLane { message, order, by: None, sender: 0, late };
         let mut channel = queue("asks", "controls", "reads", "Value", None);
         channel.lane = Some(lane);
         draft.channels = vec![channel];
