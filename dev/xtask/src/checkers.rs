@@ -123,6 +123,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/across", "starts other processes"),
     ("run/alarms", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/application", "starts other processes"),
+    ("run/bench", "a plan and its memory: `mmap` with MAP_POPULATE"),
     ("run/attack", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/devices", "opens sockets and timers"),
     ("run/dispatched", "a booted application: `mmap` with MAP_POPULATE"),

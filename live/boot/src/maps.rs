@@ -18,7 +18,18 @@ const LINE_BYTES: usize = taut_share::LINE_BYTES;
 #[derive(Debug)]
 pub struct Maps {
     process: Option<Mapping>,
-    segment: Option<Owner>,
+    clients: ClientMemory,
+}
+
+/// The memory of the channels of clients.
+#[derive(Debug)]
+enum ClientMemory {
+    /// There are no clients.
+    None,
+    /// The segment.
+    Segment(Owner),
+    /// Memory of this process alone.
+    Private(Mapping),
 }
 
 /// Why the planned memory is not available.
@@ -55,19 +66,36 @@ impl Maps {
             0 => None,
             size => Some(taut_sys::memory::map_anonymous(size).map_err(MapError::System)?),
         };
-        let segment = match bytes(plan.memory.segment) {
-            0 => None,
+        let clients = match bytes(plan.memory.segment) {
+            0 => ClientMemory::None,
             _ => {
                 let (size, group) = (plan.memory.segment.as_bytes(), plan.group.as_deref());
-                Some(Owner::create(&plan.app, size, directory(plan), group).map_err(MapError::Segment)?)
+                let owner = Owner::create(&plan.app, size, directory(plan), group);
+                ClientMemory::Segment(owner.map_err(MapError::Segment)?)
             }
         };
-        Ok(Self { process, segment })
+        Ok(Self { process, clients })
+    }
+
+    /// As [`Maps::take`], but publishes nothing: all memory is of this process alone, and no client can attach.
+    ///
+    /// # Errors
+    /// [`MapError::System`].
+    pub fn private(plan: &ValidPlan) -> Result<Self, MapError> {
+        let map = |size: taut_plan::Size| match usize::try_from(size.as_bytes()).unwrap_or(usize::MAX) {
+            0 => Ok(None),
+            size => taut_sys::memory::map_anonymous(size).map(Some).map_err(MapError::System),
+        };
+        let clients = map(plan.memory.segment)?.map_or(ClientMemory::None, ClientMemory::Private);
+        Ok(Self { process: map(plan.memory.process)?, clients })
     }
 
     /// The segment, if there are clients.
     pub fn segment(&self) -> Option<&Owner> {
-        self.segment.as_ref()
+        match &self.clients {
+            ClientMemory::Segment(owner) => Some(owner),
+            ClientMemory::None | ClientMemory::Private(_) => None,
+        }
     }
 
     /// A scope over a region of the process's map.
@@ -141,14 +169,19 @@ impl Maps {
 
     fn locate(&self, place: MemoryMap, region: Region, of: &str) -> Result<(NonNull<u8>, usize), MapError> {
         let outside = || MapError::Outside(format!("`{of}`"));
-        if place == MemoryMap::Segment {
-            // The segment's files begin at multiples of a page, and so do their maps.
-            let aligned = region.offset.is_multiple_of(LINE_BYTES as u64);
-            let owner = self.segment.as_ref().filter(|_| aligned).ok_or_else(outside)?;
-            let bytes = owner.region(region.offset, region.size).ok_or_else(outside)?;
-            return Ok((bytes.cast(), bytes.len()));
-        }
-        let map = self.process.as_ref().and_then(|map| Some((NonNull::new(map.ptr())?, map.len())));
+        let map = match (place, &self.clients) {
+            (MemoryMap::Segment, ClientMemory::Segment(owner)) => {
+                // The segment's files begin at multiples of a page, and so do their maps.
+                let aligned = region.offset.is_multiple_of(LINE_BYTES as u64);
+                let bytes = owner.region(region.offset, region.size).filter(|_| aligned);
+                let bytes = bytes.ok_or_else(outside)?;
+                return Ok((bytes.cast(), bytes.len()));
+            }
+            (MemoryMap::Segment, ClientMemory::None) => return Err(outside()),
+            (MemoryMap::Segment, ClientMemory::Private(map)) => Some(map),
+            (MemoryMap::Process, _) => self.process.as_ref(),
+        };
+        let map = map.and_then(|map| Some((NonNull::new(map.ptr())?, map.len())));
         let (base, size) = map.unwrap_or((NonNull::dangling(), 0));
         let offset = usize::try_from(region.offset).map_err(|_| outside())?;
         let length = usize::try_from(region.size).map_err(|_| outside())?;

@@ -15,9 +15,10 @@ use taut_lock::Listener;
 use taut_plan::{Arrival, ClassPlan, TaskPlan, ValidPlan};
 use taut_scope::Scope;
 
+use crate::bench_ends::BenchChannels;
 use crate::best_effort::Context;
 use crate::body::Body;
-use crate::create::Create;
+use crate::create::{Create, PartyPosition};
 use crate::device::{Device, DeviceBody};
 use crate::dispatch::Dispatch;
 use crate::flow::{Flows, TaskFlows};
@@ -48,8 +49,9 @@ pub struct App<'p> {
     pub(crate) flows: Flows<'p>,
     /// The code of the safe state.
     pub(crate) rest: Option<Hook<'p>>,
-    /// The ends of channels that parties have taken, by channel and party, and whether it is the writing end.
-    pub(crate) taken: HashSet<(usize, String, bool)>,
+    /// The ends of channels that parties have taken, by channel and party; whether it is the writing end; and whether the party
+    /// is a client, which it may be in a bench.
+    pub(crate) taken: HashSet<(usize, String, bool, bool)>,
     /// The names of errors, by task.
     error_names: Vec<(String, &'static [&'static str])>,
     /// The channels that release the task in the making, whose code takes their values.
@@ -58,6 +60,8 @@ pub struct App<'p> {
     pub(crate) devices: HashMap<String, Option<Device>>,
     /// The device that the task in the making has taken.
     pub(crate) device_taken: Option<Device>,
+    /// What a bench adds to the ends of channels, if the application is in one.
+    pub(crate) bench: Option<BenchChannels<'p>>,
 }
 
 /// A task with its code.
@@ -99,10 +103,11 @@ impl<'p> App<'p> {
         service_scopes: &'p [Scope<'p>],
         task_scopes: &'p [Scope<'p>],
         event_counts: &'p [EventCount],
-    ) -> Result<Self, Error> {
-        let (task_codes, dispatch, taken) = (Vec::new(), Dispatch::new(plan)?, HashSet::new());
+        dispatch: Dispatch,
+    ) -> Self {
+        let (task_codes, taken) = (Vec::new(), HashSet::new());
         let flows = Flows::new(event_counts);
-        Ok(Self {
+        Self {
             plan,
             maps,
             control,
@@ -117,7 +122,8 @@ impl<'p> App<'p> {
             triggers: Vec::new(),
             devices: HashMap::new(),
             device_taken: None,
-        })
+            bench: None,
+        }
     }
 
     /// Steers the application while it runs; may be passed to any thread.
@@ -284,7 +290,7 @@ impl<'p> App<'p> {
         if !matches!(self.plan.tasks[task].class, ClassPlan::BestEffort {}) {
             return Err(no_such("best-effort task", name));
         }
-        let run = create(&mut Create::new(self, task))?;
+        let run = create(&mut Create::new(self, PartyPosition::Task(task)))?;
         self.task_codes.push(TaskCode { task, code: Code::BestEffort(Box::new(run)) });
         Ok(())
     }
@@ -297,7 +303,7 @@ impl<'p> App<'p> {
     ) -> Result<(), Error> {
         let task = self.find(name, service)?;
         let timing = self.timing(task).ok_or_else(|| no_such("real-time task", name))?;
-        let code = create(&mut Create::new(self, task))?;
+        let code = create(&mut Create::new(self, PartyPosition::Task(task)))?;
         if let Some(name) = &timing.device {
             let device = self.device_taken.take().ok_or_else(|| Error::Unused(format!("device `{name}`")))?;
             return self.add_real_time(task, timing, Box::new(DeviceBody::new(code, device)), Vec::new());
@@ -328,7 +334,7 @@ impl<'p> App<'p> {
         if self.plan.channel(&trigger).is_some_and(|at| self.plan.channels[at].lane.is_some()) {
             return Err(no_such("receiver of one queue", name));
         }
-        let mut create_ends = Create::new(self, task);
+        let mut create_ends = Create::new(self, PartyPosition::Task(task));
         let code = create(&mut create_ends)?;
         let (ring, listener, channel) = create_ends.trigger::<P>(&trigger)?;
         let trusted = !timing.by_client;
@@ -428,7 +434,7 @@ impl<'p> App<'p> {
             let writer = std::iter::once((&channel.writer.name, channel.writer.client, true));
             let readers = channel.readers.iter().map(|reader| (&reader.name, reader.client, false));
             for (party, client, writes) in writer.chain(readers) {
-                if !client && !self.taken.contains(&(position, party.clone(), writes)) {
+                if !client && !self.taken.contains(&(position, party.clone(), writes, false)) {
                     return Err(Error::Unused(format!(
                         "the end of channel `{}` that belongs to `{party}`",
                         channel.name
@@ -442,15 +448,20 @@ impl<'p> App<'p> {
 
 impl<'p> App<'p> {
     /// The code of all tasks, each with its flows, and the dispatched cores.
-    pub(crate) fn into_task_codes(self) -> Result<(Vec<TaskCode<'p>>, Dispatch), Error> {
-        let mut flows = self.flows.assemble(self.plan).map_err(Error::System)?;
-        let mut task_codes = self.task_codes;
+    pub(crate) fn into_task_codes(mut self) -> Result<(Vec<TaskCode<'p>>, Dispatch), Error> {
+        Ok((self.take_task_codes()?, self.dispatch))
+    }
+
+    /// Takes the code of all tasks, each with its flows.
+    pub(crate) fn take_task_codes(&mut self) -> Result<Vec<TaskCode<'p>>, Error> {
+        let mut flows = self.flows.take().assemble(self.plan).map_err(Error::System)?;
+        let mut task_codes = std::mem::take(&mut self.task_codes);
         for task_code in &mut task_codes {
             if let Code::RealTime { flows: own, .. } = &mut task_code.code {
                 *own = flows.remove(&task_code.task);
             }
         }
-        Ok((task_codes, self.dispatch))
+        Ok(task_codes)
     }
 }
 

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The code of a real-time task, and the two drivers of its jobs.
+//! The code of a real-time task, and the drivers of its jobs.
 //!
 //! A [`TaskKind`] is what a periodic task and a receiver differ in: when a job is released, and which code of the
-//! component it runs. Both drivers run any kind: the one of native cores is a loop, that of dispatched cores is called
-//! for each job. They are compiled for each kind, so that the only indirect call of a job is the dispatcher's.
+//! component it runs. All drivers run any kind: the one of native cores is a loop, those of dispatched cores and of a bench
+//! are called for each job. They are compiled for each kind, so that the only indirect call of a job is the dispatcher's.
 
 use std::error::Error;
 
+use taut_event::Kind;
+
 use crate::Component;
+use crate::bench_resource::BenchJob;
 use crate::control::State;
 use crate::job::{Failure, Job};
-use crate::lifecycle::{JobCode, JobContext, notify};
+use crate::lifecycle::{JobCode, JobContext, Released, notify};
 use crate::native::TaskThread;
 
 /// What a release leads to.
@@ -63,6 +66,14 @@ pub(crate) trait Body: Send {
     fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64>;
     /// Where a dispatcher schedules the task: runs one job; returns `false` if the task gets no further job.
     fn run_dispatched(&mut self, context: &mut JobContext<'_>, job: &mut taut_exec::Job<'_>) -> bool;
+    /// In a bench: runs one job, whose execution ends at `end_ns`; returns `false` if the task gets no further job.
+    fn run_in_bench(
+        &mut self,
+        context: &mut JobContext<'_>,
+        job: Released,
+        bench: BenchJob,
+        end_ns: u64,
+    ) -> bool;
     /// Runs after the last job, unless the component has failed or was stopped before. [`Body::run_native`] calls it
     /// itself.
     fn stop(&mut self);
@@ -114,6 +125,31 @@ impl<K: TaskKind> Body for K {
             Release::Nothing => context.complete_flows(),
         }
         // A task that is over retires from its flows at its next release, because retiring may take a lock.
+        !context.is_over()
+    }
+
+    fn run_in_bench(
+        &mut self,
+        context: &mut JobContext<'_>,
+        job: Released,
+        bench: BenchJob,
+        end_ns: u64,
+    ) -> bool {
+        match self.released(context, job.at_ns) {
+            Release::Job(cause) => {
+                context.execute_in_bench(job, bench, end_ns, JobCode::Task, |job| self.run(cause, job));
+            }
+            Release::Reset => context
+                .execute_in_bench(job, bench, end_ns, JobCode::Reset, |job| self.component().reset(job)),
+            Release::Change(state) => context.execute_in_bench(job, bench, end_ns, JobCode::Change, |_| {
+                notify(self.component(), state);
+                Ok(())
+            }),
+            Release::Nothing => {
+                context.complete_flows();
+                context.record(end_ns, Kind::Complete, job.number, bench.execution.as_ns());
+            }
+        }
         !context.is_over()
     }
 

@@ -343,6 +343,11 @@ pub struct Control {
 
 impl Control {
     pub(crate) fn new(plan: &Plan) -> Self {
+        Self { resort: LastResort::new().ok(), ..Self::in_bench(plan) }
+    }
+
+    /// Steers an application in a bench: nothing ends the process.
+    pub(crate) fn in_bench(plan: &Plan) -> Self {
         let by_device = |task: &TaskPlan| matches!(&task.class, ClassPlan::RealTime { arrival, .. } if arrival.device().is_some());
         let wake = |task| if by_device(task) { Wake::new().ok().map(Arc::new) } else { None };
         let wakes: Vec<Option<Arc<Wake>>> = plan.tasks.iter().map(wake).collect();
@@ -375,7 +380,7 @@ impl Control {
             on_failure: plan.on_failure(None),
             kills: plan.tasks.iter().map(kills).collect(),
             looked_ns: AtomicU64::new(0),
-            resort: LastResort::new().ok(),
+            resort: None,
             jobs_ns,
             rest_heap: AtomicU64::new(0),
             stop: AtomicU32::new(0),

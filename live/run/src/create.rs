@@ -4,7 +4,7 @@
 //! Making a task: its memory and its ends of channels. Each end is handed out once, and only to its own party.
 
 use taut_lock::{EventCount, Listener};
-use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, ReaderPlan, ValidPlan};
+use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, ReaderPlan, ValidPlan, Way};
 use taut_scope::Scope;
 use taut_share::queue::{qrtr, timed_slots};
 
@@ -32,17 +32,58 @@ fn shape(plan: &ChannelPlan) -> Shape {
 #[derive(Debug)]
 pub struct Create<'a, 'p> {
     app: &'a mut App<'p>,
-    task: usize,
+    party: PartyPosition,
+}
+
+/// Whose ends they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum PartyPosition {
+    /// A task, by its position in the plan.
+    Task(usize),
+    /// A client, by its position in the plan: in a bench.
+    Client(usize),
+}
+
+impl PartyPosition {
+    /// The name of the party, and whether it is a client.
+    pub(crate) fn name(self, plan: &ValidPlan) -> (&str, bool) {
+        match self {
+            Self::Task(task) => (&plan.tasks[task].name, false),
+            Self::Client(client) => (&plan.clients[client], true),
+        }
+    }
 }
 
 impl<'a, 'p> Create<'a, 'p> {
-    pub(crate) fn new(app: &'a mut App<'p>, task: usize) -> Self {
-        Self { app, task }
+    pub(crate) fn new(app: &'a mut App<'p>, party: PartyPosition) -> Self {
+        Self { app, party }
+    }
+
+    /// The name of the party, and whether it is a client.
+    fn me(&self) -> (&'p str, bool) {
+        let plan: &'p ValidPlan = self.app.plan;
+        self.party.name(plan)
+    }
+
+    /// The position of the task, if the party is one.
+    fn task(&self) -> Option<usize> {
+        match self.party {
+            PartyPosition::Task(task) => Some(task),
+            PartyPosition::Client(_) => None,
+        }
+    }
+
+    /// What the plan says of this party as a reader of a channel.
+    fn reader(&self, plan: &'p ChannelPlan) -> Option<&'p ReaderPlan> {
+        let (me, is_client) = self.me();
+        plan.readers.iter().find(|reader| reader.client == is_client && reader.name == me)
     }
 
     /// The task's own persistent scope; of size 0 if the manifest gives it none.
     pub fn scope(&self) -> &'p Scope<'p> {
-        &self.app.task_scopes[self.task]
+        let of = self.task().and_then(|task| self.app.task_scopes.get(task));
+        // Only tasks have code that asks for one.
+        of.unwrap_or(&self.app.task_scopes[0])
     }
 
     /// The sending end of a queue that this task writes, or of a message that it sends.
@@ -60,7 +101,10 @@ impl<'a, 'p> Create<'a, 'p> {
         // - `end` hands out the writing end of each channel once per process, and only to its own party
         // - the readers are in this process, or in ones that attached through the segment's directory
         let slot = unsafe { QueueSlot::over(memory, plan.mechanism, plan.capacity) };
-        let slot = slot.map_err(|_| Error::Region(channel.to_owned()))?;
+        let mut slot = slot.map_err(|_| Error::Region(channel.to_owned()))?;
+        if let Some(bench) = &mut self.app.bench {
+            slot = bench.queue(position, plan, slot);
+        }
         let triggers = plan.readers.iter().any(|reader| reader.triggered);
         let trigger = if triggers { Some(self.event_count(plan)?) } else { None };
         let waiting =
@@ -88,12 +132,11 @@ impl<'a, 'p> Create<'a, 'p> {
         //   the process's maps are writable
         let view = unsafe { QueueView::over(memory, plan.mechanism, plan.capacity) };
         let view = view.map_err(|_| Error::Region(channel.to_owned()))?;
-        let me = &self.app.plan.tasks[self.task].name;
-        let reader = plan.readers.iter().find(|reader| !reader.client && reader.name == *me);
+        let reader = self.reader(plan);
         let event_count = reader.map_or(Ok(None), |reader| self.event_count_of(reader, channel))?;
         let listener = event_count.map(EventCount::listener);
         let releases = reader.is_some_and(|reader| reader.triggered);
-        let owner = releases.then(|| index(self.task));
+        let owner = self.task().filter(|_| releases).map(index);
         if releases {
             self.watch::<P>(plan)?;
         }
@@ -105,8 +148,8 @@ impl<'a, 'p> Create<'a, 'p> {
     /// # Errors
     /// If no such device releases it in the manifest, the application has not given it, or this was called before.
     pub fn device(&mut self, name: &str) -> Result<Device, Error> {
-        let class = &self.app.plan.tasks[self.task].class;
-        if !matches!(class, ClassPlan::RealTime { arrival, .. } if arrival.device() == Some(name)) {
+        let class = self.task().map(|task| &self.app.plan.tasks[task].class);
+        if !matches!(class, Some(ClassPlan::RealTime { arrival, .. }) if arrival.device() == Some(name)) {
             return Err(no_such("device of that task", name));
         }
         let given = self.app.devices.get_mut(name).ok_or_else(|| Error::NoDevice(name.to_owned()))?;
@@ -161,9 +204,10 @@ impl<'a, 'p> Create<'a, 'p> {
         let pending = SharedAlarms::new(PendingAlarms::new(lanes));
         let mut instants: Option<Box<dyn Instants + 'p>> = Some(Box::new(pending.clone()));
         for listener in listeners {
-            self.app.triggers.push((self.task, Trigger::timed(instants.take(), listener)));
+            let task = self.task().unwrap_or(usize::MAX);
+            self.app.triggers.push((task, Trigger::timed(instants.take(), listener)));
         }
-        let (rate, owner) = (JobRate::new(lane.takes), index(self.task));
+        let (rate, owner) = (JobRate::new(lane.takes), self.task().map_or(u16::MAX, index));
         Ok(AlarmReader { pending, setters: setters.into(), rate, owner, own: Own::new() })
     }
 
@@ -201,7 +245,8 @@ impl<'a, 'p> Create<'a, 'p> {
                 },
             });
         }
-        let (rate, owner) = (JobRate::new(lane.takes), index(self.task));
+        let rate = JobRate::new(lane.takes);
+        let owner = self.task().map_or(u16::MAX, index);
         Ok(MessageReader { lanes, order, rate, owner, own: Own::new() })
     }
 
@@ -219,7 +264,8 @@ impl<'a, 'p> Create<'a, 'p> {
         let memory = self.memory(plan)?;
         let slot = match Flows::shape(self.app.plan, position) {
             Some(shape) => {
-                let (memory, at) = ([memory, self.memory(plan)?], (position, self.task));
+                let task = self.task().ok_or_else(|| Error::Region(channel.to_owned()))?;
+                let (memory, at) = ([memory, self.memory(plan)?], (position, task));
                 // SAFETY:
                 // - `end` hands out the writing end of each channel once per process, and only to its own party;
                 //   the map was zeros, and the only other ends over it are readers of this shape
@@ -230,7 +276,11 @@ impl<'a, 'p> Create<'a, 'p> {
             // - as in `queue_writer`; every end gets the shape from the plan
             None => unsafe { StateSlot::over(memory, shape(plan)) },
         };
-        let slot = WritingEnd::Free(slot.map_err(|_| Error::Region(channel.to_owned()))?);
+        let mut slot = slot.map_err(|_| Error::Region(channel.to_owned()))?;
+        if let Some(bench) = &mut self.app.bench {
+            slot = bench.state(position, plan, slot);
+        }
+        let slot = WritingEnd::Free(slot);
         let rate = JobRate::new(plan.sends_per_release);
         Ok(StateWriter { slot, channel: index(position), sequence: 0, rate, own: Own::new() })
     }
@@ -246,11 +296,16 @@ impl<'a, 'p> Create<'a, 'p> {
             return Ok(StateReader { slot, channel: index(position), seen: (0, 0), own: Own::new() });
         }
         let memory = self.memory(plan)?;
-        let me = &self.app.plan.tasks[self.task].name;
-        let way = plan.readers.iter().find(|reader| reader.name == *me).and_then(|reader| reader.way);
+        let (me, is_client) = self.me();
+        // A client looks on, and claims no place.
+        let (way, claim) = match is_client {
+            true => (Some(Way::LooksOn), None),
+            false => (self.reader(plan).and_then(|reader| reader.way), plan.claim(me)),
+        };
         let slot = match Flows::shape(self.app.plan, position) {
             Some(shape) => {
-                let at = (position, self.task);
+                let task = self.task().ok_or_else(|| Error::Region(channel.to_owned()))?;
+                let at = (position, task);
                 // SAFETY:
                 // - `end` hands out each reading end once per process, and only to its own party; each has a number
                 //   of its own in the plan's shape
@@ -260,7 +315,7 @@ impl<'a, 'p> Create<'a, 'p> {
             // SAFETY:
             // - as in `queue_writer`, with the sides exchanged: in a valid plan SDrtR has one reader (V4), names of
             //   readers are unique (V2), so each that claims has a place of its own; the process's maps are writable
-            None => unsafe { StateView::over(memory, shape(plan), way, plan.claim(me)) },
+            None => unsafe { StateView::over(memory, shape(plan), way, claim) },
         };
         let slot = ReadingEnd::Free(slot.map_err(|_| Error::Region(channel.to_owned()))?);
         Ok(StateReader { slot, channel: index(position), seen: (0, 0), own: Own::new() })
@@ -287,7 +342,7 @@ impl<'a, 'p> Create<'a, 'p> {
         let watcher = watcher.map_err(|_| Error::Region(plan.name.clone()))?;
         let listener = self.event_count(plan)?.listener();
         let trigger = Trigger::new(Box::new(watcher), listener, !plan.writer.client);
-        self.app.triggers.push((self.task, trigger));
+        self.app.triggers.extend(self.task().map(|task| (task, trigger)));
         Ok(())
     }
 
@@ -320,8 +375,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// If the manifest has no such resource or does not list it for this task, or it was not made yet, or holds
     /// another type.
     pub fn resource<T: Send + 'static>(&mut self, name: &str) -> Result<Resource<T>, Error> {
-        let task = &self.app.plan.tasks[self.task].name;
-        self.app.dispatch.take(self.app.plan, name, task)
+        self.app.dispatch.take(self.app.plan, name, self.me().0)
     }
 
     fn memory(&self, plan: &ChannelPlan) -> Result<taut_share::Memory<'p>, Error> {
@@ -358,11 +412,11 @@ impl<'a, 'p> Create<'a, 'p> {
         writes: bool,
     ) -> Result<(usize, &'p ChannelPlan), Error> {
         let what = if kind == ChannelKind::Queue { "queue" } else { "state" };
-        let me = &self.app.plan.tasks[self.task].name;
+        let (me, is_client) = self.me();
         // A sender knows its lane by the message's name.
         let lane = || {
             let lanes = self.app.plan.lanes(channel).into_iter();
-            let mut own = lanes.filter(|(_, lane)| !lane.writer.client && lane.writer.name == *me);
+            let mut own = lanes.filter(|(_, lane)| lane.writer.client == is_client && lane.writer.name == me);
             own.next().map(|(at, _)| at).filter(|_| writes)
         };
         let position = self.app.plan.channel(channel).or_else(lane);
@@ -372,9 +426,9 @@ impl<'a, 'p> Create<'a, 'p> {
             return Err(no_such(what, channel));
         }
         let mine = if writes {
-            !plan.writer.client && plan.writer.name == *me
+            plan.writer.client == is_client && plan.writer.name == me
         } else {
-            plan.readers.iter().any(|reader| !reader.client && reader.name == *me)
+            self.reader(plan).is_some()
         };
         if !mine {
             let readers = plan.readers.iter().map(|reader| format!("`{}`", reader.name));
@@ -383,14 +437,14 @@ impl<'a, 'p> Create<'a, 'p> {
             } else {
                 readers.collect::<Vec<_>>().join(", ")
             };
-            return Err(Error::NotYours { channel: channel.to_owned(), of, by: me.clone() });
+            return Err(Error::NotYours { channel: channel.to_owned(), of, by: me.to_owned() });
         }
         let code = P::layout();
         if code != plan.layout {
             let (channel, manifest) = (channel.to_owned(), plan.layout.clone());
             return Err(Error::Layout { channel, manifest, code });
         }
-        if !self.app.taken.insert((position, me.clone(), writes)) {
+        if !self.app.taken.insert((position, me.to_owned(), writes, is_client)) {
             return Err(Error::Twice(format!("the end of channel `{channel}` that belongs to `{me}`")));
         }
         Ok((position, plan))

@@ -15,6 +15,7 @@ use taut_time::Duration;
 use taut_trace::Drain;
 
 use crate::Error;
+use crate::bench_resource::BenchResource;
 use crate::dispatched::{DispatchedTask, Donor};
 use crate::names::{no_such, position};
 use crate::outside;
@@ -39,6 +40,8 @@ pub(crate) struct Dispatch {
     resources: Vec<Option<Box<dyn Guard>>>,
     /// The locks of states under locks, by the channel's position.
     guards: HashMap<usize, Resource<()>>,
+    /// Whether the tasks run in a bench: no core has a dispatcher, and resources are those of a bench.
+    in_bench: bool,
 }
 
 impl fmt::Debug for Dispatch {
@@ -64,13 +67,23 @@ impl Dispatch {
                 Some(id)
             })
             .collect();
-        let mut dispatch = Self {
-            setup,
-            cores,
-            drains,
-            resources: plan.resources.iter().map(|_| None).collect(),
-            guards: HashMap::new(),
-        };
+        Self::with_cores(plan, setup, cores, drains, false)
+    }
+
+    /// The resources of a plan whose tasks run in a bench.
+    pub(crate) fn in_bench(plan: &Plan) -> Result<Self, Error> {
+        Self::with_cores(plan, Setup::new(), vec![None; plan.cores.len()], Vec::new(), true)
+    }
+
+    fn with_cores(
+        plan: &Plan,
+        setup: Setup<'static>,
+        cores: Vec<Option<CoreId>>,
+        drains: Vec<Drain>,
+        in_bench: bool,
+    ) -> Result<Self, Error> {
+        let resources = plan.resources.iter().map(|_| None).collect();
+        let mut dispatch = Self { setup, cores, drains, resources, guards: HashMap::new(), in_bench };
         // Numbered after the manifest's resources, in the order of the channels.
         let states = plan.channels.iter().enumerate();
         let states = states.filter_map(|(at, channel)| Some((at, channel, channel.mechanism.locking()?)));
@@ -91,6 +104,10 @@ impl Dispatch {
         value: T,
     ) -> Result<Resource<T>, Error> {
         let number = position(number);
+        if self.in_bench {
+            let bench = BenchResource::new(value, protocol.global().is_some());
+            return Ok(Resource::bench(bench, number));
+        }
         let Some(rule) = protocol.global() else {
             let core = users.first().and_then(|user| self.core_of(plan, user));
             let core = core.ok_or_else(|| no_such("dispatched core for resource", name))?;

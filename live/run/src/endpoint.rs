@@ -153,8 +153,8 @@ impl<P: Payload> QueueWriter<'_, P> {
     /// # Errors
     /// [`SendError`], as [`QueueWriter::send`].
     pub fn send_from<C: Caller>(&mut self, by: &mut C, value: &P) -> Result<(), SendError<()>> {
-        let sent_ns = clock::monotonic_ns();
         let (event_recorder, job) = by.event_recorder();
+        let sent_ns = event_recorder.now_ns();
         if C::REAL_TIME && !self.rate.allows(job) {
             event_recorder.other(sent_ns, Kind::TooMany, self.channel, job, 1);
             return Err(SendError::TooMany(()));
@@ -219,7 +219,7 @@ impl<P: Payload> QueueReader<'_, P> {
         }
         let lost = self.view.pop(self.own.stamped_mut())?;
         let stamped = self.own.stamped();
-        let now_ns = clock::monotonic_ns();
+        let now_ns = event_recorder.now_ns();
         let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
         if lost > 0 {
             self.lost = self.lost.saturating_add(lost);
@@ -316,13 +316,11 @@ impl<P: Payload> StateWriter<'_, P> {
     /// # Errors
     /// [`PublishError`], as [`StateWriter::publish`].
     pub fn publish_from<C: Caller>(&mut self, by: &mut C, value: &P) -> Result<(), PublishError<()>> {
-        let sent_ns = clock::monotonic_ns();
-        if C::REAL_TIME {
-            let (event_recorder, job) = by.event_recorder();
-            if !self.rate.allows(job) {
-                event_recorder.other(sent_ns, Kind::TooMany, self.channel, job, 1);
-                return Err(PublishError::TooMany(()));
-            }
+        let (event_recorder, job) = by.event_recorder();
+        let sent_ns = event_recorder.now_ns();
+        if C::REAL_TIME && !self.rate.allows(job) {
+            event_recorder.other(sent_ns, Kind::TooMany, self.channel, job, 1);
+            return Err(PublishError::TooMany(()));
         }
         let stamped = self.own.set(sent_ns, self.sequence + 1, value);
         let is_published = match &mut self.slot {
@@ -375,7 +373,7 @@ impl<P: Payload> StateReader<'_, P> {
         if (sent_ns, sequence) != self.seen {
             self.seen = (sent_ns, sequence);
             let (event_recorder, _) = by.event_recorder();
-            let now_ns = clock::monotonic_ns();
+            let now_ns = event_recorder.now_ns();
             event_recorder.other(
                 now_ns,
                 Kind::Receive,

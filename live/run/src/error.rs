@@ -75,6 +75,8 @@ pub enum Error {
     Region(String),
     /// A thread could not be started, or did not become ready.
     Thread(String),
+    /// A [bench](crate::bench) cannot do this.
+    Bench(String),
     /// An error of the application.
     Application(Box<dyn std::error::Error>),
 }
@@ -133,7 +135,7 @@ impl fmt::Display for Error {
             Self::Region(channel) => {
                 write!(f, "the planned region of channel `{channel}` does not fit; run `taut plan`")
             }
-            Self::Thread(what) => f.write_str(what),
+            Self::Thread(what) | Self::Bench(what) => f.write_str(what),
             Self::Application(error) => error.fmt(f),
         }
     }

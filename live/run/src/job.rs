@@ -6,10 +6,12 @@ use std::fmt;
 use taut_event::{Kind, Record};
 use taut_exec::LockError;
 use taut_scope::{Exceeded, Scope};
-use taut_sys::{clock, thread};
+use taut_sys::clock;
 use taut_time::{Duration, Instant};
 use taut_trace::Recorder;
 
+use crate::bench_resource::BenchJob;
+use crate::clock::RunClock;
 use crate::resource::Resource;
 
 /// Why a job failed. The job ends; its task goes on with the next one.
@@ -58,11 +60,22 @@ impl std::error::Error for Failure {}
 pub(crate) struct EventRecorder {
     recorder: Recorder,
     subject: u16,
+    clock: RunClock,
 }
 
 impl EventRecorder {
     pub(crate) fn new(recorder: Recorder, subject: u16) -> Self {
-        Self { recorder, subject }
+        Self::with_clock(recorder, subject, RunClock::Machine)
+    }
+
+    pub(crate) fn with_clock(recorder: Recorder, subject: u16, clock: RunClock) -> Self {
+        Self { recorder, subject, clock }
+    }
+
+    /// The time now, on the run's clock (ns).
+    #[inline]
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
     }
 
     /// The position of the task.
@@ -77,7 +90,7 @@ impl EventRecorder {
 
     /// Records an event of another subject.
     pub(crate) fn other(&mut self, at_ns: u64, kind: Kind, subject: u16, job: u64, value: u64) {
-        let cpu = u8::try_from(thread::current_cpu()).unwrap_or(u8::MAX);
+        let cpu = self.clock.cpu();
         self.recorder.record(Record { at: Instant::from_ns(at_ns), kind, cpu, subject, job, value });
     }
 }
@@ -105,11 +118,21 @@ pub(crate) mod sealed {
     }
 }
 
+/// What drives a job: see [`crate::body`].
+#[derive(Debug)]
+pub(crate) enum JobDriver<'j> {
+    /// A thread of the task's own, on a core where Linux schedules.
+    Thread,
+    /// The dispatcher of its core.
+    Dispatcher(taut_exec::Job<'j>),
+    /// A bench.
+    Bench(BenchJob),
+}
+
 /// One instance of a task, from its release to its completion.
 #[derive(Debug)]
 pub struct Job<'j> {
-    /// The dispatcher's job, on a core where a dispatcher schedules.
-    pub(crate) inner: Option<taut_exec::Job<'j>>,
+    pub(crate) driver: JobDriver<'j>,
     pub(crate) number: u64,
     pub(crate) release_ns: u64,
     pub(crate) deadline_ns: u64,
@@ -136,8 +159,11 @@ impl<'j> Job<'j> {
     }
 
     /// The time now, on the same clock. One clock read, no system call.
+    ///
+    /// In a [bench](crate::bench) the first call gives the instant at which the job's code runs, and each further call a
+    /// microsecond more, so that code which waits for an instant comes to it.
     pub fn now(&self) -> Instant {
-        Instant::from_ns(clock::monotonic_ns())
+        Instant::from_ns(self.event_recorder.clock.read_ns())
     }
 
     /// The processor time that the job has used so far: without the time in which its core ran other threads, but with
@@ -146,7 +172,10 @@ impl<'j> Job<'j> {
     ///
     /// *Real-time*: one system call, about half a microsecond.
     pub fn used(&self) -> Duration {
-        Duration::from_ns(clock::thread_cpu_ns().saturating_sub(self.began_ns))
+        match &self.driver {
+            JobDriver::Bench(job) => job.execution,
+            _ => Duration::from_ns(clock::thread_cpu_ns().saturating_sub(self.began_ns)),
+        }
     }
 
     /// Runs `section` with the value of a resource, while no other job holds the resource. Locks end in reverse
@@ -165,15 +194,12 @@ impl<'j> Job<'j> {
         resource: &Resource<T>,
         section: impl FnOnce(&mut T, &mut Job<'_>) -> R,
     ) -> Result<R, LockError> {
-        let Self { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder } = self;
-        // Without a dispatcher the plan has no resources.
-        let inner = inner.as_mut().ok_or(LockError::Foreign)?;
-        resource.lock(inner, |value, inner| {
+        let Self { driver, number, release_ns, deadline_ns, began_ns, scope, event_recorder } = self;
+        resource.lock(driver, |value, driver| {
             let (number, release_ns, deadline_ns, began_ns) = (*number, *release_ns, *deadline_ns, *began_ns);
-            let inner = Some(inner.reborrow());
             section(
                 value,
-                &mut Job { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder },
+                &mut Job { driver, number, release_ns, deadline_ns, began_ns, scope, event_recorder },
             )
         })
     }
@@ -192,16 +218,13 @@ impl<'j> Job<'j> {
         resource: &Resource<T>,
         section: impl FnOnce(&mut T, bool, &mut Job<'_>) -> R,
     ) -> Result<R, LockError> {
-        let Self { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder } = self;
-        // Without a dispatcher the plan has no resources.
-        let inner = inner.as_mut().ok_or(LockError::Foreign)?;
-        resource.recover(inner, |value, by, inner| {
+        let Self { driver, number, release_ns, deadline_ns, began_ns, scope, event_recorder } = self;
+        resource.recover(driver, |value, is_torn, driver| {
             let (number, release_ns, deadline_ns, began_ns) = (*number, *release_ns, *deadline_ns, *began_ns);
-            let inner = Some(inner.reborrow());
             section(
                 value,
-                by.is_some(),
-                &mut Job { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder },
+                is_torn,
+                &mut Job { driver, number, release_ns, deadline_ns, began_ns, scope, event_recorder },
             )
         })
     }
@@ -214,8 +237,12 @@ impl<'j> Job<'j> {
     /// # Errors
     /// [`Failure::Killed`].
     pub fn checkpoint(&mut self) -> Result<(), Failure> {
-        let Some(inner) = &mut self.inner else { return Ok(()) };
-        inner.checkpoint().map_err(|_| Failure::Killed)
+        match &mut self.driver {
+            JobDriver::Thread => Ok(()),
+            JobDriver::Dispatcher(job) => job.checkpoint().map_err(|_| Failure::Killed),
+            JobDriver::Bench(job) if job.is_killed => Err(Failure::Killed),
+            JobDriver::Bench(_) => Ok(()),
+        }
     }
 
     /// The release scope: empty when the job starts, forgotten when it ends. A job cannot keep what it allocates
@@ -248,6 +275,6 @@ impl sealed::SealedCaller for Job<'_> {
     }
 
     fn locked<R>(&mut self, resource: &Resource<()>, section: impl FnOnce() -> R) -> Option<R> {
-        resource.lock(self.inner.as_mut()?, |(), _| section()).ok()
+        resource.lock(&mut self.driver, |(), _| section()).ok()
     }
 }

@@ -11,9 +11,13 @@
 
 mod alarm;
 mod app;
+pub mod bench;
+mod bench_ends;
+mod bench_resource;
 mod best_effort;
 mod body;
 mod client_end;
+mod clock;
 mod component;
 mod control;
 mod create;
@@ -47,6 +51,7 @@ mod runtime;
 mod safe_state;
 mod state;
 mod supervisor;
+mod tap;
 mod threads;
 mod triggered;
 

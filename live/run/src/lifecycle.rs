@@ -42,10 +42,11 @@ use taut_scope::Scope;
 use taut_sys::{clock, interrupt};
 
 use crate::Component;
+use crate::bench_resource::BenchJob;
 use crate::control::{Control, ServiceView, State};
 use crate::flow::{NotBegun, TaskFlows};
 use crate::guard::heap_uses;
-use crate::job::{EventRecorder, Failure, Job};
+use crate::job::{EventRecorder, Failure, Job, JobDriver};
 use crate::modes::FollowedMode;
 
 /// In the record of a service: the task was reset because the service restarted. The other numbers are those of
@@ -181,6 +182,16 @@ impl<'s> JobContext<'s> {
         }
     }
 
+    /// The time now, on the run's clock (ns).
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.event_recorder.now_ns()
+    }
+
+    /// Records an event of the task.
+    pub(crate) fn record(&mut self, at_ns: u64, kind: Kind, job: u64, value: u64) {
+        self.event_recorder.own(at_ns, kind, job, value);
+    }
+
     /// No job of the task is released before this instant, on the monotonic clock.
     pub(crate) fn next_ns(&self) -> u64 {
         self.next_ns
@@ -204,14 +215,14 @@ impl<'s> JobContext<'s> {
         self.heap_before = heap_uses();
     }
 
-    /// Runs the code of a job that has begun, in an empty release scope, and completes the job's flows. `inner` is the
-    /// dispatcher's job, `began_ns` the processor time that the thread had used when the job began. A panic ends the
+    /// Runs the code of a job that has begun, in an empty release scope, and completes the job's flows. `began_ns` is the
+    /// processor time that the thread had used when the job began. A panic ends the
     /// job, and is a failure of the component.
     #[inline]
     pub(crate) fn execute(
         &mut self,
         job: Released,
-        inner: Option<taut_exec::Job<'_>>,
+        driver: JobDriver<'_>,
         began_ns: u64,
         which: JobCode,
         code: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>,
@@ -223,7 +234,7 @@ impl<'s> JobContext<'s> {
         // values under locks, which are poisoned.
         let runs = which != JobCode::Change || self.condition == Condition::Sound;
         let ended = catch_unwind(AssertUnwindSafe(|| {
-            let mut job = Job { inner, number, release_ns, deadline_ns, began_ns, scope, event_recorder };
+            let mut job = Job { driver, number, release_ns, deadline_ns, began_ns, scope, event_recorder };
             if runs { code(&mut job) } else { Ok(()) }
         }));
         self.has_unwound = ended.is_err();
@@ -261,7 +272,7 @@ impl<'s> JobContext<'s> {
     /// The component has failed in a job.
     #[cold]
     fn fail(&mut self, job: u64) {
-        let now_ns = clock::monotonic_ns();
+        let now_ns = self.now_ns();
         let remedy = self.control.failed(self.timing.task, self.timing.service, now_ns);
         self.condition = match (remedy, self.timing.service) {
             // A service that has stopped may be started again.
@@ -338,7 +349,7 @@ impl<'s> JobContext<'s> {
     ) {
         let released = Released { number: job.number(), at_ns: job.arrival().as_ns() };
         let (before, began_ns) = (heap_uses(), job.began_ns());
-        let result = self.execute(released, Some(job.reborrow()), began_ns, which, code);
+        let result = self.execute(released, JobDriver::Dispatcher(job.reborrow()), began_ns, which, code);
         if result.is_err() || self.scope.refused() != 0 {
             self.record_failure(result, released.number, clock::monotonic_ns());
         }
@@ -347,6 +358,21 @@ impl<'s> JobContext<'s> {
             self.record_heap(uses, released.number, clock::monotonic_ns());
         }
         self.heap_uses += uses;
+    }
+
+    /// Runs a job that a bench has released, begun and let execute until `end_ns`, and records its completion.
+    pub(crate) fn execute_in_bench(
+        &mut self,
+        job: Released,
+        bench: BenchJob,
+        end_ns: u64,
+        which: JobCode,
+        code: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>,
+    ) {
+        let used_ns = bench.execution.as_ns();
+        self.heap_before = heap_uses();
+        let result = self.execute(job, JobDriver::Bench(bench), 0, which, code);
+        self.record_completion(job, result, used_ns, end_ns);
     }
 
     /// Records the overrun of a native job that ended at `end_ns`, and returns the remedy; `None` if the job did not
@@ -484,7 +510,7 @@ impl<'s> JobContext<'s> {
 
     fn record_service(&mut self, service: usize, state: u64) {
         let (service, task) = (crate::names::position(service), u64::from(self.timing.task));
-        self.event_recorder.other(clock::monotonic_ns(), Kind::Service, service, task, state);
+        self.event_recorder.other(self.now_ns(), Kind::Service, service, task, state);
     }
 
     /// The component has followed its service as far as the task has. If it has followed a change of mode, that is recorded.
@@ -494,7 +520,7 @@ impl<'s> JobContext<'s> {
             && let Some(FollowedMode { from, to, since_ns }) = self.control.followed_mode(service)
         {
             let modes = u64::from(from) | u64::from(to) << 16;
-            self.event_recorder.own(clock::monotonic_ns(), Kind::ModeFollowed, modes, since_ns);
+            self.event_recorder.own(self.now_ns(), Kind::ModeFollowed, modes, since_ns);
         }
         self.control.acknowledge(self.timing.task, self.followed);
     }

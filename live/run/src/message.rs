@@ -12,7 +12,6 @@ use std::cmp::Reverse;
 use taut_event::Kind;
 use taut_plan::{LanePlan, MessageOrder, WholeNumber};
 use taut_share::queue::qrtr;
-use taut_sys::clock;
 
 use crate::Job;
 use crate::endpoint::JobRate;
@@ -142,13 +141,13 @@ impl<P: Payload> MessageReader<'_, P> {
         }
         let at = match self.order {
             Order::Sender => self.take_first()?,
-            Order::Fifo => self.take_oldest()?,
+            Order::Fifo => self.take_oldest(event_recorder.now_ns())?,
             Order::Specified(by) => self.take_most_urgent(by)?,
         };
         self.rate.count();
         let (lane, stamped) = (&self.lanes[at], self.own.stamped());
         let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
-        let now_ns = clock::monotonic_ns();
+        let now_ns = event_recorder.now_ns();
         let latency_ns = now_ns.saturating_sub(sent_ns);
         event_recorder.other(now_ns, Kind::Receive, lane.channel, sequence, latency_ns);
         Some(Delivered { value: self.own.value(), sender: lane.sender })
@@ -183,8 +182,7 @@ impl<P: Payload> MessageReader<'_, P> {
     }
 
     /// Takes the oldest value: of real-time senders, or if there is none, of the others.
-    fn take_oldest(&mut self) -> Option<usize> {
-        let now_ns = clock::monotonic_ns();
+    fn take_oldest(&mut self, now_ns: u64) -> Option<usize> {
         // Of equals, the first lane.
         let mut oldest: Option<(bool, u64, usize)> = None;
         for (at, lane) in self.lanes.iter_mut().enumerate() {

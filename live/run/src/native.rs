@@ -16,7 +16,7 @@ use taut_sys::{clock, interrupt};
 
 use crate::flow::NotBegun;
 use crate::guard::heap_uses;
-use crate::job::{Failure, Job};
+use crate::job::{Failure, Job, JobDriver};
 use crate::lifecycle::{JobCode, JobContext, Released};
 
 /// How long a thread that waits for several event counts sleeps between two looks, where the system has no call to wait
@@ -93,7 +93,7 @@ impl<'s> TaskThread<'s> {
         let start_ns = clock::monotonic_ns();
         context.record_start(job, start_ns);
         let cpu_before_ns = account.look(start_ns);
-        let result = context.execute(job, None, cpu_before_ns, which, code);
+        let result = context.execute(job, JobDriver::Thread, cpu_before_ns, which, code);
         let end_ns = clock::monotonic_ns();
         let cpu_ns = account.look(end_ns).saturating_sub(cpu_before_ns);
         thread_slot.end();

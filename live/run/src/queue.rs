@@ -10,6 +10,7 @@ use taut_share::{LayoutError, Memory};
 
 use crate::Payload;
 use crate::payload::Stamped;
+use crate::tap::TappedQueue;
 
 /// How often a reader that is not real-time tries to take a value that its writer overwrites meanwhile.
 const ATTEMPTS: u32 = 1_000;
@@ -24,6 +25,8 @@ pub(crate) enum QueueSlot<'p, P: Payload> {
     Qrtr(qrtr::Writer<'p, Stamped<P>>),
     Qrtwo(qrtwo::Writer<'p, Stamped<P>>),
     Qrtwc(qrtwc::Writer<'p, Stamped<P>>),
+    /// One of the others, with a tap: in a bench.
+    Tapped(Box<TappedQueue<'p, P>>),
 }
 
 impl<'p, P: Payload> QueueSlot<'p, P> {
@@ -58,6 +61,7 @@ impl<'p, P: Payload> QueueSlot<'p, P> {
             Self::Qrtr(writer) => return writer.push_from(stamped).is_ok(),
             Self::Qrtwo(writer) => writer.push(stamped),
             Self::Qrtwc(writer) => writer.push(stamped),
+            Self::Tapped(queue) => return queue.push(stamped),
         }
         true
     }

@@ -162,7 +162,7 @@ impl<P: Payload, R: Receiver<P>> TaskKind for ReceiverBody<'_, P, R> {
         }
         match context.follow_service(arrival_ns) {
             Some(state) => Release::Change(state),
-            None if context.is_running() && self.taken.is_some() => Release::Job(clock::monotonic_ns()),
+            None if context.is_running() && self.taken.is_some() => Release::Job(context.now_ns()),
             None => Release::Nothing,
         }
     }

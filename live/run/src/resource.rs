@@ -9,6 +9,9 @@ use std::fmt;
 use taut_exec::{GlobalResource, LockError, SetupError, TaskId, TaskSetup};
 use taut_sys::interrupt::ThreadSlot;
 
+use crate::bench_resource::BenchResource;
+use crate::job::JobDriver;
+
 /// A handle of a resource of the manifest: see [`crate::Create::resource`]. Clones are handles of the same
 /// resource.
 ///
@@ -24,6 +27,8 @@ enum Kind<T> {
     Local(taut_exec::CoreResource<T>),
     /// For tasks of several cores.
     Global(GlobalResource<'static, T>),
+    /// For tasks in a bench.
+    Bench(BenchResource<T>),
 }
 
 impl<T> Clone for Resource<T> {
@@ -31,6 +36,7 @@ impl<T> Clone for Resource<T> {
         let kind = match &self.kind {
             Kind::Local(local) => Kind::Local(local.clone()),
             Kind::Global(global) => Kind::Global(global.clone()),
+            Kind::Bench(bench) => Kind::Bench(bench.clone()),
         };
         Self { kind, number: self.number }
     }
@@ -41,6 +47,7 @@ impl<T> fmt::Debug for Resource<T> {
         match &self.kind {
             Kind::Local(local) => local.fmt(f),
             Kind::Global(global) => global.fmt(f),
+            Kind::Bench(_) => f.write_str("BenchResource"),
         }
     }
 }
@@ -55,41 +62,65 @@ impl<T> Resource<T> {
     pub(crate) fn global(global: GlobalResource<'static, T>, number: u16) -> Self {
         Self { kind: Kind::Global(global), number }
     }
+
+    /// A resource for tasks in a bench.
+    pub(crate) fn bench(bench: BenchResource<T>, number: u16) -> Self {
+        Self { kind: Kind::Bench(bench), number }
+    }
 }
 
 impl<T: Send> Resource<T> {
     /// Locks the resource for a job.
     pub(crate) fn lock<R>(
         &self,
-        job: &mut taut_exec::Job<'_>,
-        section: impl FnOnce(&mut T, &mut taut_exec::Job<'_>) -> R,
+        driver: &mut JobDriver<'_>,
+        section: impl FnOnce(&mut T, JobDriver<'_>) -> R,
     ) -> Result<R, LockError> {
+        let job = match (&self.kind, driver) {
+            (Kind::Bench(bench), JobDriver::Bench(job)) => {
+                return bench.lock(self.number, *job, |value, job| section(value, JobDriver::Bench(job)));
+            }
+            (_, JobDriver::Dispatcher(job)) => job,
+            // Without a dispatcher the plan has no resources.
+            _ => return Err(LockError::Foreign),
+        };
         self.said(job, |job, thread_slot| {
             let section = |value: &mut T, job: &mut taut_exec::Job<'_>| {
                 thread_slot.has(self.number);
-                section(value, job)
+                section(value, JobDriver::Dispatcher(job.reborrow()))
             };
             match &self.kind {
                 Kind::Local(local) => job.lock(local, section),
                 Kind::Global(global) => job.lock_global(global, section),
+                Kind::Bench(_) => Err(LockError::Foreign),
             }
         })
     }
 
-    /// Locks the resource for a job, also if it is poisoned.
+    /// Locks the resource for a job, also if it is poisoned, which `section` learns.
     pub(crate) fn recover<R>(
         &self,
-        job: &mut taut_exec::Job<'_>,
-        section: impl FnOnce(&mut T, Option<u32>, &mut taut_exec::Job<'_>) -> R,
+        driver: &mut JobDriver<'_>,
+        section: impl FnOnce(&mut T, bool, JobDriver<'_>) -> R,
     ) -> Result<R, LockError> {
+        let job = match (&self.kind, driver) {
+            (Kind::Bench(bench), JobDriver::Bench(job)) => {
+                let section = |value: &mut T, is_torn, job| section(value, is_torn, JobDriver::Bench(job));
+                return bench.recover(self.number, *job, section);
+            }
+            (_, JobDriver::Dispatcher(job)) => job,
+            // Without a dispatcher the plan has no resources.
+            _ => return Err(LockError::Foreign),
+        };
         self.said(job, |job, thread_slot| {
-            let section = |value: &mut T, torn, job: &mut taut_exec::Job<'_>| {
+            let section = |value: &mut T, torn: Option<u32>, job: &mut taut_exec::Job<'_>| {
                 thread_slot.has(self.number);
-                section(value, torn, job)
+                section(value, torn.is_some(), JobDriver::Dispatcher(job.reborrow()))
             };
             match &self.kind {
                 Kind::Local(local) => job.recover(local, section),
                 Kind::Global(global) => job.recover_global(global, section),
+                Kind::Bench(_) => Err(LockError::Foreign),
             }
         })
     }
@@ -135,13 +166,13 @@ impl<T: Send + 'static> Guard for Resource<T> {
     fn listed(&self, task: TaskSetup) -> TaskSetup {
         match &self.kind {
             Kind::Local(local) => task.uses(local),
-            Kind::Global(_) => task,
+            Kind::Global(_) | Kind::Bench(_) => task,
         }
     }
 
     fn joined(&self, setup: &mut taut_exec::Setup<'_>, task: TaskId) -> Result<(), SetupError> {
         match &self.kind {
-            Kind::Local(_) => Ok(()),
+            Kind::Local(_) | Kind::Bench(_) => Ok(()),
             Kind::Global(global) => setup.uses_global(task, global),
         }
     }

@@ -14,6 +14,7 @@ use taut_share::{LayoutError, Memory};
 
 use crate::flow;
 use crate::payload::{Payload, Stamped};
+use crate::tap::TappedState;
 
 /// Attempts of a writer that is not real-time before it gives up, and of a reader that must retry. A read takes well
 /// under a microsecond unless another thread preempts it, so with the yields in between these attempts span some
@@ -57,6 +58,8 @@ pub(crate) enum StateSlot<'p, P: Payload> {
     Nbw(nbw_temporal::Writer<'p, Stamped<P>>),
     /// The end of a synchronous flow, shared with the job context.
     Flow(Arc<Mutex<flow::Writer<'p, P>>>),
+    /// One of the others, with a tap: in a bench.
+    Tapped(Box<TappedState<'p, P>>),
 }
 
 impl<'p, P: Payload> StateSlot<'p, P> {
@@ -108,6 +111,7 @@ impl<'p, P: Payload> StateSlot<'p, P> {
             Self::Peterson(writer) => writer.write(stamped),
             Self::Hybrid(writer) => writer.write(stamped),
             Self::Nbw(writer) => writer.write(stamped),
+            Self::Tapped(state) => return state.publish(stamped),
             Self::Flow(writer) => {
                 return flow::write(writer, stamped);
             }

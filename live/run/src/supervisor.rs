@@ -17,6 +17,7 @@ use taut_time::Duration;
 
 use crate::app::App;
 use crate::control::{Control, Reason};
+use crate::dispatch::Dispatch;
 use crate::guardian::{Guardian, Home};
 use crate::runtime::Runtime;
 use crate::safe_state::SafeState;
@@ -161,7 +162,8 @@ fn booted(
 
     let (service_scopes, task_scopes) = scopes(plan, &maps)?;
     let event_counts = flow::event_counts(plan);
-    let mut app = App::new(plan, &maps, control, &service_scopes, &task_scopes, &event_counts)?;
+    let dispatch = Dispatch::new(plan)?;
+    let mut app = App::new(plan, &maps, control, &service_scopes, &task_scopes, &event_counts, dispatch);
     let set_up = setup(&mut app);
     process::end_if_forked();
     set_up?;
@@ -203,9 +205,9 @@ fn keep_house(plan: &Plan) {
     }
 }
 
-type Scopes<'p> = (Vec<Scope<'p>>, Vec<Scope<'p>>);
+pub(crate) type Scopes<'p> = (Vec<Scope<'p>>, Vec<Scope<'p>>);
 
-fn scopes<'p>(plan: &ValidPlan, maps: &'p Maps) -> Result<Scopes<'p>, Error> {
+pub(crate) fn scopes<'p>(plan: &ValidPlan, maps: &'p Maps) -> Result<Scopes<'p>, Error> {
     let none: &'static mut [Block] = &mut [];
     let mut none = Some(none);
     let mut tasks = Vec::with_capacity(plan.tasks.len());

@@ -74,6 +74,11 @@ impl<'p> Flows<'p> {
         Self { event_counts, dispatchers: HashMap::new(), ends: Vec::new() }
     }
 
+    /// Takes what the tasks have taken so far, and leaves nothing.
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::new(self.event_counts))
+    }
+
     /// The shape of a channel's object, from the plan; `None` if the channel's flow is not synchronous.
     pub(crate) fn shape(plan: &Plan, channel: usize) -> Option<Shape> {
         let channel = &plan.channels[channel];

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The parties that a test plays: clients, and best-effort tasks.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+
+use taut_plan::{ClassPlan, ValidPlan};
+use taut_time::Duration;
+use taut_trace::Drain;
+
+use super::ORIGIN_NS;
+use crate::app::App;
+use crate::bench_ends::{BenchChannels, PartyCaller, ReadingParty};
+use crate::create::{Create, PartyPosition};
+use crate::endpoint::{QueueWriter, StateWriter};
+use crate::job::EventRecorder;
+use crate::names::no_such;
+use crate::{Control, Error, Payload};
+
+/// The clients and best-effort tasks of an application, as a test plays them.
+pub struct Parties {
+    pub(super) app: App<'static>,
+    /// By party and channel: a [`QueueWriter`] or [`StateWriter`] of the channel's type.
+    writers: HashMap<(PartyPosition, usize), Box<dyn Any>>,
+    readers: HashMap<(PartyPosition, usize), Box<dyn ReadingParty>>,
+    caller: PartyCaller,
+    pub(super) drain: Drain,
+    /// Whether a party has done something since the bench looked.
+    pub(super) has_acted: bool,
+}
+
+impl fmt::Debug for Parties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parties").finish_non_exhaustive()
+    }
+}
+
+impl Parties {
+    /// `app` has given away the code of its tasks, so that nobody else has an end of these parties.
+    pub(super) fn new(mut app: App<'static>, recorder: EventRecorder, drain: Drain) -> Result<Self, Error> {
+        app.taken.clear();
+        let mut parties = Self {
+            app,
+            writers: HashMap::new(),
+            readers: HashMap::new(),
+            caller: PartyCaller(recorder),
+            drain,
+            has_acted: true,
+        };
+        (0..parties.app.plan.channels.len()).try_for_each(|channel| parties.make_readers(channel))?;
+        Ok(parties)
+    }
+
+    /// A client of the manifest.
+    pub fn client(&mut self, name: &str) -> Party<'_> {
+        let at = self.app.plan.clients.iter().position(|client| client == name);
+        let at = at.map(PartyPosition::Client).ok_or_else(|| no_such("client", name));
+        Party { parties: self, at }
+    }
+
+    /// A best-effort task of the manifest: its code does not run in a bench, the test plays it.
+    pub fn task(&mut self, name: &str) -> Party<'_> {
+        let is_best_effort = |at: &usize| matches!(self.app.plan.tasks[*at].class, ClassPlan::BestEffort {});
+        let at = self.app.plan.task(name).filter(is_best_effort);
+        let at = at.map(PartyPosition::Task).ok_or_else(|| no_such("best-effort task", name));
+        Party { parties: self, at }
+    }
+
+    /// Steers the services.
+    pub fn control(&mut self) -> &Control {
+        self.has_acted = true;
+        self.app.control
+    }
+
+    /// A job is over: its channels' taps keep what it sent.
+    pub(super) fn end_job(&self) {
+        self.app.bench.iter().for_each(BenchChannels::end_job);
+    }
+
+    /// The time since release 0.
+    pub fn now(&self) -> Duration {
+        Duration::from_ns(self.caller.0.now_ns().saturating_sub(ORIGIN_NS))
+    }
+
+    /// Makes the reading ends of a channel, once its values have a type: a queue keeps nothing for a reader that is not
+    /// there.
+    fn make_readers(&mut self, channel: usize) -> Result<(), Error> {
+        let plan: &'static ValidPlan = self.app.plan;
+        let Some(make) = self.app.bench.as_ref().and_then(|bench| bench.reader(channel)) else {
+            return Ok(());
+        };
+        let of = &plan.channels[channel];
+        for reader in &of.readers {
+            let at = match reader.client {
+                true => plan.clients.iter().position(|name| *name == reader.name).map(PartyPosition::Client),
+                false => plan.task(&reader.name).filter(|at| is_played(plan, *at)).map(PartyPosition::Task),
+            };
+            let Some(at) = at else { continue };
+            let end = make(&mut Create::new(&mut self.app, at), &of.name)?;
+            self.readers.insert((at, channel), end);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a task is a best-effort one.
+fn is_played(plan: &ValidPlan, task: usize) -> bool {
+    matches!(plan.tasks[task].class, ClassPlan::BestEffort {})
+}
+
+/// A client or a best-effort task that a test plays.
+#[derive(Debug)]
+pub struct Party<'b> {
+    parties: &'b mut Parties,
+    at: Result<PartyPosition, Error>,
+}
+
+impl Party<'_> {
+    /// Sends a value to a queue or a message of this party. Returns whether the queue took it.
+    ///
+    /// # Errors
+    /// If there is no such party or channel, the end belongs to another party, or it carries other values.
+    pub fn send<P: Payload>(self, channel: &str, value: P) -> Result<bool, Error> {
+        let (parties, at, position) =
+            self.writer(channel, |create| Ok(Box::new(create.queue_writer::<P>(channel)?) as Box<dyn Any>))?;
+        let end = parties.writers.get_mut(&(at, position));
+        let end = end.and_then(|end| end.downcast_mut::<QueueWriter<'static, P>>());
+        let end = end.ok_or_else(|| other_values::<P>(parties.app.plan, position))?;
+        Ok(end.send(&mut parties.caller, value).is_ok())
+    }
+
+    /// Publishes a value to a state of this party. Returns whether the state took it.
+    ///
+    /// # Errors
+    /// As [`Party::send`].
+    pub fn publish<P: Payload>(self, channel: &str, value: P) -> Result<bool, Error> {
+        let (parties, at, position) =
+            self.writer(channel, |create| Ok(Box::new(create.state_writer::<P>(channel)?) as Box<dyn Any>))?;
+        let end = parties.writers.get_mut(&(at, position));
+        let end = end.and_then(|end| end.downcast_mut::<StateWriter<'static, P>>());
+        let end = end.ok_or_else(|| other_values::<P>(parties.app.plan, position))?;
+        Ok(end.publish(&mut parties.caller, value).is_ok())
+    }
+
+    /// Takes the oldest value that waits in a queue of this party; `None` if none waits.
+    ///
+    /// # Errors
+    /// As [`Party::send`].
+    pub fn receive<P: Payload>(self, queue: &str) -> Result<Option<P>, Error> {
+        self.read(queue, taut_plan::ChannelKind::Queue)
+    }
+
+    /// The newest value of a state that this party reads; `None` before the first.
+    ///
+    /// # Errors
+    /// As [`Party::send`].
+    pub fn latest<P: Payload>(self, state: &str) -> Result<Option<P>, Error> {
+        self.read(state, taut_plan::ChannelKind::State)
+    }
+
+    fn read<P: Payload>(self, channel: &str, kind: taut_plan::ChannelKind) -> Result<Option<P>, Error> {
+        let Self { parties, at } = self;
+        let (at, plan) = (at?, parties.app.plan);
+        let position = plan.channel(channel).ok_or_else(|| no_such("channel", channel))?;
+        let of = &plan.channels[position];
+        if of.kind != kind {
+            let what = if kind == taut_plan::ChannelKind::Queue { "queue" } else { "state" };
+            return Err(no_such(what, channel));
+        }
+        if P::layout() != of.layout {
+            return Err(other_values::<P>(plan, position));
+        }
+        let (me, is_client) = at.name(plan);
+        if !of.readers.iter().any(|reader| reader.name == me && reader.client == is_client) {
+            let readers: Vec<_> = of.readers.iter().map(|reader| format!("`{}`", reader.name)).collect();
+            let (channel, of, by) = (channel.to_owned(), readers.join(", "), me.to_owned());
+            return Err(Error::NotYours { channel, of, by });
+        }
+        let Some(end) = parties.readers.get_mut(&(at, position)) else { return Ok(None) };
+        let mut value = P::new_zeroed();
+        parties.has_acted = true;
+        Ok(end.read(&mut parties.caller, value.as_mut_bytes()).then_some(value))
+    }
+}
+
+impl<'b> Party<'b> {
+    /// Makes the writing end of a channel, if the party does not have it yet. Returns its channel.
+    fn writer(
+        self,
+        channel: &str,
+        make: impl FnOnce(&mut Create<'_, 'static>) -> Result<Box<dyn Any>, Error>,
+    ) -> Result<(&'b mut Parties, PartyPosition, usize), Error> {
+        let Self { parties, at } = self;
+        let (at, plan) = (at?, parties.app.plan);
+        let (me, is_client) = at.name(plan);
+        // A sender knows its lane by the message's name.
+        let lanes = plan.lanes(channel).into_iter();
+        let mut own = lanes.filter(|(_, lane)| lane.writer.client == is_client && lane.writer.name == me);
+        let position = plan.channel(channel).or_else(|| own.next().map(|(position, _)| position));
+        let position = position.ok_or_else(|| no_such("channel", channel))?;
+        if !parties.writers.contains_key(&(at, position)) {
+            let end = make(&mut Create::new(&mut parties.app, at))?;
+            parties.writers.insert((at, position), end);
+            // Parties that read what this one writes.
+            parties.make_readers(position)?;
+        }
+        parties.has_acted = true;
+        Ok((parties, at, position))
+    }
+}
+
+/// The error of a type that is not the channel's.
+pub(super) fn other_values<P: Payload>(plan: &ValidPlan, channel: usize) -> Error {
+    let of = &plan.channels[channel];
+    Error::Layout { channel: of.name.clone(), manifest: of.layout.clone(), code: P::layout() }
+}
