@@ -47,7 +47,7 @@ use crate::tap::ChannelTap;
 use crate::{Control, Error, Payload, Reason};
 
 pub use self::execution::ExecutionTime;
-pub use self::parties::{Parties, Party};
+pub use self::parties::{PlayedParties, PlayedParty};
 
 /// Release 0 on the clock of a bench (ns): an instant 0 would count as none.
 const ORIGIN_NS: u64 = 1_000_000_000;
@@ -97,7 +97,7 @@ pub struct Sent<P> {
 }
 
 /// What a party does at an instant; returns whether it goes on.
-type Act = Box<dyn FnMut(&mut Parties) -> Result<bool, Error>>;
+type Act = Box<dyn FnMut(&mut PlayedParties) -> Result<bool, Error>>;
 
 struct Script {
     at_ns: u64,
@@ -118,7 +118,7 @@ struct Script {
 pub struct Bench {
     // What borrows from the environment is dropped before it.
     tasks: Vec<BenchTask>,
-    parties: Parties,
+    parties: PlayedParties,
     rest: Option<Hook<'static>>,
     control: &'static Control,
     environment: Environment,
@@ -190,7 +190,7 @@ impl Bench {
         let (recorder, drain) = ring(RingOwner::Task(u16::MAX), RING_RECORDS);
         let cpu = plan.housekeeping.first().copied().map_or(u8::MAX, cpu_number);
         let recorder = EventRecorder::with_clock(recorder, u16::MAX, RunClock::Bench(clock.clone(), cpu));
-        let parties = Parties::new(app, recorder, drain)?;
+        let parties = PlayedParties::new(app, recorder, drain)?;
         let begin = Record {
             at: Instant::from_ns(ORIGIN_NS),
             kind: Kind::Begin,
@@ -301,10 +301,10 @@ impl Bench {
     pub fn at(
         &mut self,
         instant: Duration,
-        mut act: impl FnMut(&mut Parties) -> Result<(), Error> + 'static,
+        mut act: impl FnMut(&mut PlayedParties) -> Result<(), Error> + 'static,
     ) {
         let at_ns = ORIGIN_NS.saturating_add(instant.as_ns()).max(self.clock.now_ns());
-        let act = Box::new(move |parties: &mut Parties| act(parties).map(|()| false));
+        let act = Box::new(move |parties: &mut PlayedParties| act(parties).map(|()| false));
         self.scripts.push(Script { at_ns, period_ns: None, act });
     }
 
@@ -316,7 +316,7 @@ impl Bench {
     pub fn every(
         &mut self,
         period: Duration,
-        act: impl FnMut(&mut Parties) -> Result<bool, Error> + 'static,
+        act: impl FnMut(&mut PlayedParties) -> Result<bool, Error> + 'static,
     ) -> Result<(), Error> {
         if period.is_zero() {
             return Err(Error::Bench("a party cannot act every 0 ns".to_owned()));
@@ -327,12 +327,12 @@ impl Bench {
     }
 
     /// A client of the manifest, which acts now: before anything else happens at this instant.
-    pub fn client(&mut self, name: &str) -> Party<'_> {
+    pub fn client(&mut self, name: &str) -> PlayedParty<'_> {
         self.parties.client(name)
     }
 
     /// A best-effort task of the manifest, which acts now, as [`Bench::client`].
-    pub fn task(&mut self, name: &str) -> Party<'_> {
+    pub fn task(&mut self, name: &str) -> PlayedParty<'_> {
         self.parties.task(name)
     }
 

@@ -21,7 +21,7 @@ use crate::names::no_such;
 use crate::{Control, Error, Payload};
 
 /// The clients and best-effort tasks of an application, as a test plays them.
-pub struct Parties {
+pub struct PlayedParties {
     pub(super) app: App<'static>,
     /// By party and channel: a [`QueueWriter`] or [`StateWriter`] of the channel's type.
     writers: HashMap<(PartyPosition, usize), Box<dyn Any>>,
@@ -32,13 +32,13 @@ pub struct Parties {
     pub(super) has_acted: bool,
 }
 
-impl fmt::Debug for Parties {
+impl fmt::Debug for PlayedParties {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parties").finish_non_exhaustive()
+        f.debug_struct("PlayedParties").finish_non_exhaustive()
     }
 }
 
-impl Parties {
+impl PlayedParties {
     /// `app` has given away the code of its tasks, so that nobody else has an end of these parties.
     pub(super) fn new(mut app: App<'static>, recorder: EventRecorder, drain: Drain) -> Result<Self, Error> {
         app.taken.clear();
@@ -55,18 +55,18 @@ impl Parties {
     }
 
     /// A client of the manifest.
-    pub fn client(&mut self, name: &str) -> Party<'_> {
+    pub fn client(&mut self, name: &str) -> PlayedParty<'_> {
         let at = self.app.plan.clients.iter().position(|client| client == name);
         let at = at.map(PartyPosition::Client).ok_or_else(|| no_such("client", name));
-        Party { parties: self, at }
+        PlayedParty { parties: self, at }
     }
 
     /// A best-effort task of the manifest: its code does not run in a bench, the test plays it.
-    pub fn task(&mut self, name: &str) -> Party<'_> {
+    pub fn task(&mut self, name: &str) -> PlayedParty<'_> {
         let is_best_effort = |at: &usize| matches!(self.app.plan.tasks[*at].class, ClassPlan::BestEffort {});
         let at = self.app.plan.task(name).filter(is_best_effort);
         let at = at.map(PartyPosition::Task).ok_or_else(|| no_such("best-effort task", name));
-        Party { parties: self, at }
+        PlayedParty { parties: self, at }
     }
 
     /// Steers the services.
@@ -113,12 +113,12 @@ fn is_played(plan: &ValidPlan, task: usize) -> bool {
 
 /// A client or a best-effort task that a test plays.
 #[derive(Debug)]
-pub struct Party<'b> {
-    parties: &'b mut Parties,
+pub struct PlayedParty<'b> {
+    parties: &'b mut PlayedParties,
     at: Result<PartyPosition, Error>,
 }
 
-impl Party<'_> {
+impl PlayedParty<'_> {
     /// Sends a value to a queue or a message of this party. Returns whether the queue took it.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl Party<'_> {
     /// Publishes a value to a state of this party. Returns whether the state took it.
     ///
     /// # Errors
-    /// As [`Party::send`].
+    /// As [`PlayedParty::send`].
     pub fn publish<P: Payload>(self, channel: &str, value: P) -> Result<bool, Error> {
         let (parties, at, position) =
             self.writer(channel, |create| Ok(Box::new(create.state_writer::<P>(channel)?) as Box<dyn Any>))?;
@@ -148,7 +148,7 @@ impl Party<'_> {
     /// Takes the oldest value that waits in a queue of this party; `None` if none waits.
     ///
     /// # Errors
-    /// As [`Party::send`].
+    /// As [`PlayedParty::send`].
     pub fn receive<P: Payload>(self, queue: &str) -> Result<Option<P>, Error> {
         self.read(queue, taut_plan::ChannelKind::Queue)
     }
@@ -156,7 +156,7 @@ impl Party<'_> {
     /// The newest value of a state that this party reads; `None` before the first.
     ///
     /// # Errors
-    /// As [`Party::send`].
+    /// As [`PlayedParty::send`].
     pub fn latest<P: Payload>(self, state: &str) -> Result<Option<P>, Error> {
         self.read(state, taut_plan::ChannelKind::State)
     }
@@ -186,13 +186,13 @@ impl Party<'_> {
     }
 }
 
-impl<'b> Party<'b> {
+impl<'b> PlayedParty<'b> {
     /// Makes the writing end of a channel, if the party does not have it yet. Returns its channel.
     fn writer(
         self,
         channel: &str,
         make: impl FnOnce(&mut Create<'_, 'static>) -> Result<Box<dyn Any>, Error>,
-    ) -> Result<(&'b mut Parties, PartyPosition, usize), Error> {
+    ) -> Result<(&'b mut PlayedParties, PartyPosition, usize), Error> {
         let Self { parties, at } = self;
         let (at, plan) = (at?, parties.app.plan);
         let (me, is_client) = at.name(plan);
