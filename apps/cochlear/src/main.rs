@@ -111,3 +111,81 @@ fn refuse(message: &str) -> ExitCode {
     taut::errln!("error: {message}");
     ExitCode::from(2)
 }
+
+#[cfg(test)]
+mod tests {
+    use taut::Duration;
+    use taut::bench::{Bench, ExecutionTime, RunVerdict, report};
+    use taut_cochlear::Settings;
+
+    use super::*;
+
+    /// The page on tests shows code of this file.
+    #[test]
+    fn the_page_on_tests_shows_code_that_runs() {
+        let page = include_str!("../../../docs/testing.md");
+        let blocks: Vec<&str> = page.split("```rust,ignore\n").skip(1).collect();
+        assert_eq!(blocks.len(), 2);
+        for block in blocks {
+            let code = block.split("```").next().unwrap_or_default();
+            assert!(include_str!("main.rs").contains(code), "{code}");
+        }
+    }
+
+    /// Eight seconds of speech in virtual time. This test plays the source and the user interface: it turns the volume down
+    /// after four seconds.
+    #[test]
+    fn the_electrodes_get_what_the_processor_computes() -> Result<(), Error> {
+        let set_up = app(|setup| set_up(setup, Speech::bundled(), None));
+        let mut bench = Bench::new("taut.lock", set_up)?.seed(1);
+        for (task, most) in [("recording", 50), ("processing", 75), ("output", 75)] {
+            let time = Duration::from_us(10)..=Duration::from_us(most);
+            bench.execution(task, ExecutionTime::uniform(time))?;
+        }
+        let mut speech = Speech::bundled().repeated();
+        bench.every(Duration::from_ms(8), move |parties| match speech.next() {
+            Some(frame) => parties.task("source").send("samples", frame),
+            None => Ok(false),
+        })?;
+        bench.watch("electrodes")?;
+        bench.run_for(Duration::from_s(4))?;
+        let quiet = Settings { volume: 0.5, ..Settings::default() };
+        bench.client("ui").publish("settings", quiet)?;
+        bench.run_for(Duration::from_s(4))?;
+
+        let sent = bench.sent::<Stimulation>("electrodes")?;
+        let mut processor = Processor::new(&Params::new(Map::default()));
+        assert_eq!(sent.len(), 1_000);
+        for (sent, sound) in sent.iter().zip(Speech::bundled().repeated()) {
+            let mut expected = Stimulation::silent(sent.number - 1);
+            let settings = if sent.number <= 500 { Settings::default() } else { quiet };
+            processor.process(&sound, settings, &mut expected.levels);
+            assert_eq!(sent.value, expected);
+        }
+        let shown = bench.client("ui").latest::<Stimulation>("levels")?;
+        assert_eq!(shown, Some(sent[999].value));
+        assert_eq!(report(&bench)?.verdict(), &RunVerdict::Kept);
+        bench.end()
+    }
+
+    /// A source that is late for 40 ms: the recording sends silence, and nothing else is lost.
+    #[test]
+    fn a_late_source_is_silence() -> Result<(), Error> {
+        let set_up = app(|setup| set_up(setup, Speech::bundled(), None));
+        let mut bench = Bench::new("taut.lock", set_up)?;
+        bench.every(Duration::from_ms(8), |parties| {
+            let is_late = (Duration::from_ms(40)..Duration::from_ms(80)).contains(&parties.now());
+            if !is_late {
+                parties.task("source").send("samples", [1_000_i16; FRAME_SAMPLES])?;
+            }
+            Ok(true)
+        })?;
+        bench.watch("audio")?;
+        bench.run_for(Duration::from_ms(120))?;
+        let audio = bench.sent::<taut_cochlear::AudioFrame>("audio")?;
+        let silent: Vec<u64> =
+            audio.iter().filter(|sent| sent.value[0] == 0).map(|sent| sent.number).collect();
+        assert_eq!((audio.len(), silent), (15, vec![6, 7, 8, 9, 10]));
+        bench.end()
+    }
+}

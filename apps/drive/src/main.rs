@@ -167,3 +167,32 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use taut::bench::{Bench, ExecutionTime, RunVerdict, report};
+
+    use super::*;
+
+    /// Twenty seconds in virtual time, with other execution times in each run: what every job read is what the model reads.
+    #[test]
+    fn whatever_jobs_take_they_read_what_the_model_reads() -> Result<(), Error> {
+        for seed in 0..4 {
+            let mut bench = Bench::new("taut.lock", manifest::app(set_up))?.seed(seed);
+            for block in BLOCKS {
+                let most = Duration::from_us(50 + block.takes_us);
+                let least = Duration::from_us(1 + block.takes_us / 2);
+                bench.execution(block.name, ExecutionTime::uniform(least..=most))?;
+            }
+            bench.run_for(Duration::from_s(20))?;
+            assert_eq!(report(&bench)?.verdict(), &RunVerdict::Kept);
+            bench.end()?;
+            let read = std::mem::take(&mut *READ.lock().unwrap_or_else(PoisonError::into_inner));
+            let comparison = compare(&read);
+            assert_eq!((comparison.different, comparison.first), (0, None), "seed {seed}");
+            assert_eq!(comparison.jobs, 9_000);
+            assert_eq!(SET_POINT.load(Ordering::Relaxed), AT_REST);
+        }
+        Ok(())
+    }
+}

@@ -29,6 +29,8 @@
 //!
 //! A program outside of the application, a *client*, attaches by name with [`Client`].
 
+#[cfg(feature = "bench")]
+pub mod bench;
 mod client;
 mod start;
 

@@ -70,7 +70,7 @@ pub(super) const CRATES: &[CrateEntry] = &[
         &["zerocopy"],
     ),
     edge("edge/macros", &["manifest", "generate"]),
-    edge("edge/taut", &["time", "plan", "segment", "scope", "boot", "run", "macros"]),
+    edge("edge/taut", &["time", "event", "plan", "report", "segment", "scope", "boot", "run", "macros"]),
     edge(
         "edge/cli",
         &[
