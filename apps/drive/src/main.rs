@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn whatever_jobs_take_they_read_what_the_model_reads() -> Result<(), Error> {
         for seed in 0..4 {
-            let mut bench = Bench::new("taut.lock", manifest::app(set_up))?.seed(seed);
+            let mut bench = Bench::new("taut.lock", app(set_up))?.seed(seed);
             for block in BLOCKS {
                 let most = Duration::from_us(50 + block.takes_us);
                 let least = Duration::from_us(1 + block.takes_us / 2);
