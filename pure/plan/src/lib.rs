@@ -33,14 +33,14 @@ pub use explain::{explain_chain, explain_channel, explain_task};
 pub use inputs::InputChange;
 pub use lock::{NotExecuted, PlanTextError, digest};
 pub use message::{Message, MessageSender};
-pub use modes::{ChangePlan, ModeBound, ModePlan, explain_mode};
+pub use modes::explain_mode;
 pub use number::WholeNumber;
 pub use overrides::{Overrides, Pin};
 pub use server::ServerPlan;
 pub use shape::{
-    ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, LanePlan, MemoryMap,
-    MemoryPlan, OtherPlan, Plan, ReaderPlan, Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan,
-    TaskPlan, TermPlan, WriterPlan,
+    ChainPlan, ChangePlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, LanePlan,
+    MemoryMap, MemoryPlan, ModeBound, ModePlan, OtherPlan, Plan, ReaderPlan, Region, ResourcePlan, ScopePlan,
+    ServicePlan, StepPlan, TaskPlan, TermPlan, WriterPlan,
 };
 /// Types of other crates that occur in a plan.
 pub use taut_policy::{

@@ -9,7 +9,7 @@ use taut_policy::{
 };
 use taut_time::{Duration, Size};
 
-use crate::{ChangePlan, ModePlan, OverheadPlan, Overrides, ServerPlan};
+use crate::{OverheadPlan, Overrides, ServerPlan};
 
 /// The decision for a whole application, and its proof in figures: the content of `taut.lock`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -510,4 +510,51 @@ impl ChainPlan {
         within(self.latency, self.max_latency)
             && self.max_reaction.is_none_or(|limit| within(self.reaction, limit))
     }
+}
+
+/// A mode: the services that run in it, and what is proven of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ModePlan {
+    /// Its name.
+    pub name: String,
+    /// The names of its services, in the manifest's order of the mode.
+    pub services: Vec<String>,
+    /// For each real-time core, in their order, Σ C'/T in this mode in parts per million, rounded up, overheads
+    /// included.
+    pub utilisation_ppm: Vec<u64>,
+    /// The bounds of the real-time tasks that run in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<ModeBound>,
+}
+
+/// The bound of a task in a mode.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ModeBound {
+    /// The task's name.
+    pub task: String,
+    /// R in this mode; none if not shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Duration>,
+}
+
+/// A change from one mode to another, in three steps: the services that are not in the new mode stop; every core has
+/// no pending job at least once; the services that were not in the old mode start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ChangePlan {
+    /// The old mode's name.
+    pub from: String,
+    /// The new mode's name.
+    pub to: String,
+    /// The longest time from the request until all real-time tasks that stop have stopped; zero if none stops.
+    pub stop: Duration,
+    /// The time from then on within which every core on which tasks stop and start has had no pending job: no job
+    /// of a service that starts is released before. None if no bound is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Duration>,
+    /// The longest time from then on until each real-time task that starts has completed its first job; zero if
+    /// none starts.
+    pub start: Duration,
 }
