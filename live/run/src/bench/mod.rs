@@ -9,7 +9,7 @@
 //! have the same recording, byte by byte.
 //!
 //! A bench is a third driver of jobs, beside threads and dispatchers: `schedule` decides when a job ends, and
-//! [`crate::body`] runs its code there.
+//! `body` runs its code there.
 
 mod core;
 mod environment;
