@@ -29,6 +29,7 @@
 //! - O1 asked: Release of the exchange in `ask` ↔ Acquire of the load in `answer`.
 //! - O2 answered: Release of the store in `answer`, which the exchange of the drop continues ↔ Acquire of the load
 //!   in `ask`.
+//! - O3 closed: Release of the exchange of the drop, after an answer that panicked ↔ Acquire of the load in `ask`.
 //!
 //! # Crash
 //! Threads of one process die together. A responder that is forgotten answers no more, and requesters wait for
@@ -189,7 +190,7 @@ impl<Q: Send, A: Send> RequestSlot<Q, A> {
     /// Waits while the word is ASKED, and returns the word after that.
     fn answered(&self) -> u32 {
         loop {
-            // O2 answered (Acquire)
+            // O2 answered, O3 closed (Acquire)
             match self.futex.word.load(Acquire) {
                 ASKED => self.futex.sleep(ASKED),
                 word => return word,
@@ -200,8 +201,8 @@ impl<Q: Send, A: Send> RequestSlot<Q, A> {
     /// Closes the slot: no question is answered any more.
     fn close(&self) {
         // An exchange and not a store: it continues the release sequence of `answer`, even if a requester changes
-        // ASKERS to ASKED in between.
-        self.futex.word.swap(CLOSED, Relaxed);
+        // ASKERS to ASKED in between. Release: an answer that panicked has taken the question out of the slot.
+        self.futex.word.swap(CLOSED, Release); // O3 closed
         self.wake();
     }
 
