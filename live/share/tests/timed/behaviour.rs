@@ -153,7 +153,9 @@ fn random_calls_are_those_of_a_model() {
                 over.drain(..100);
             }
         }
-        assert!(full > 0 && stale > 0, "{capacity}: {full} full, {stale} cancelled after the look");
+        // A few hundred calls, as Miri makes, do not reach all of it with many slots.
+        let reached = cfg!(miri) || full > 0 && stale > 0;
+        assert!(reached, "{capacity}: {full} full, {stale} cancelled after the look");
         let mut left: Vec<u64> = model.iter().map(|held| held.due.latest).collect();
         for (slot, pending) in news(&mut taker) {
             listed.remove(&slot);
