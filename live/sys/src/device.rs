@@ -37,7 +37,7 @@ impl Wake {
     }
 }
 
-/// Makes [`read`] and [`write`] of a descriptor return instead of waiting. This concerns all who use the same open file, also
+/// Makes [`read()`] and [`write()`] of a descriptor return instead of waiting. This concerns all who use the same open file, also
 /// in other processes.
 ///
 /// # Errors
