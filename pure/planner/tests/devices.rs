@@ -34,8 +34,8 @@ fn a_device_releases_as_events_from_outside_do() {
     let of = |plan: &Plan, name: &str| plan.tasks[plan.task(name).expect("a task")].class.clone();
     let ClassPlan::RealTime { arrival, .. } = of(&planned.plan, "reads") else { panic!("real-time") };
     assert_eq!((arrival.device(), arrival.period()), (Some("imu"), time("5ms")));
-    let told = explain_task(&planned.plan, "reads").expect("a task");
-    assert!(told.contains("by device `imu`, at most every 5ms"), "{told}");
+    let explained = explain_task(&planned.plan, "reads").expect("a task");
+    assert!(explained.contains("by device `imu`, at most every 5ms"), "{explained}");
     // As if the calendar released it as often.
     let mut alike = draft();
     task(&mut alike, "reads").arrival = ArrivalDraft::Periodic { period: time("5ms"), offset: time("0ns") };
@@ -72,9 +72,27 @@ fn what_no_thread_can_wait_for_is_refused() {
     assert!(text.contains("a device and a channel"), "{text}");
 }
 
-/// A message that nothing makes the task look at in bounded time.
+/// A queue or a message that nothing makes the task look at in bounded time.
 #[test]
-fn a_message_to_a_task_that_a_device_releases_has_no_bound() {
+fn what_is_sent_to_a_task_that_a_device_releases_has_no_bound() {
+    let to_reads = |draft: &mut Draft| {
+        draft.payloads = vec![payload("Value", &[("", Scalar::U64, 1)])];
+        draft.channels = vec![queue("values", "controls", "reads", "Value", Some(100))];
+    };
+    let (found, text) = refused(to_reads);
+    assert_eq!(found, [codes::NO_DELIVERY], "{text}");
+    assert!(text.contains("queue `values`: nothing bounds when `reads` looks at it"), "{text}");
+    // A sender that is not real-time learns that the queue is full, and no proof depends on its values.
+    let (found, text) = refused(|draft| {
+        to_reads(draft);
+        draft.channels[0].from = vec!["noise".into()];
+        draft.tasks.push(taut_model::TaskDraft {
+            name: "noise".into(),
+            service: None,
+            class: taut_model::ClassDraft::BestEffort(taut_model::BestEffort::default()),
+        });
+    });
+    assert_eq!(found, [], "{text}");
     let (found, text) = refused(|draft| {
         draft.payloads = vec![payload("Value", &[("", Scalar::U64, 1)])];
         let (message, order, late) = ("asks".into(), MessageOrder::Sender, LatePolicy::Deliver);

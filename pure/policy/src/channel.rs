@@ -87,7 +87,7 @@ pub enum LatePolicy {
     /// It is due at once.
     #[default]
     Deliver,
-    /// It is refused, and its setter is told.
+    /// It is refused, and the call that sets it returns an error.
     Refuse,
 }
 

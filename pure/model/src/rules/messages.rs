@@ -13,8 +13,8 @@ use super::alarms;
 use super::channels::{Link, is_real_time};
 use super::faults::Faults;
 use crate::{
-    ArrivalDraft, ChannelDraft, ClassDraft, Draft, Fault, KeyPath, MessageLane, MessageOrder, OverflowPolicy,
-    PartyId, PayloadField, RealTimeDraft, codes, nearest,
+    ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, KeyPath, MessageLane, MessageOrder,
+    OverflowPolicy, PartyId, PayloadField, RealTimeDraft, codes, nearest,
 };
 
 /// The draft with lanes in place of messages. A message without a sender stays one channel, which the rules refuse.
@@ -79,7 +79,10 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
             alarms::only_alarms(channel, faults);
         }
         match &channel.lane {
-            None => only_messages(channel, faults),
+            None => {
+                only_messages(channel, faults);
+                queue(draft, channel, link, faults);
+            }
             Some(lane) if seen.insert(lane.message.as_str()) => {
                 let senders = draft.channels.iter().filter(|other| other.is_lane_of(&lane.message));
                 let senders: Vec<&str> =
@@ -241,7 +244,7 @@ fn specified(
 /// Checks that a message has one receiver, a real-time task that looks at it in bounded time.
 fn receiver(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) {
     let name = channel.table();
-    let (from, to) = (format!("channels.{name}.from"), format!("channels.{name}.to"));
+    let to = format!("channels.{name}.to");
     // Several readers, or none, are refused as those of a queue.
     let [reader] = link.readers.as_slice() else { return };
     if !is_real_time(draft, *reader) {
@@ -255,7 +258,31 @@ fn receiver(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fau
         faults.push_resting_on(fault, &[&to]);
         return;
     }
-    let PartyId::Task(id) = *reader else { return };
+    looks(draft, channel, *reader, faults);
+}
+
+/// Refuses a queue from a real-time task to one that a device releases: nothing bounds how many values wait in it.
+fn queue(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) {
+    let from_real_time = link.writer.is_some_and(|writer| is_real_time(draft, writer));
+    // Several readers of a queue are refused, or none of them is real-time.
+    let [reader] = link.readers.as_slice() else { return };
+    if channel.kind == ChannelKind::Queue && from_real_time && has_device(draft, *reader) {
+        looks(draft, channel, *reader, faults);
+    }
+}
+
+/// Whether a device releases this party.
+fn has_device(draft: &Draft, party: PartyId) -> bool {
+    let PartyId::Task(id) = party else { return false };
+    let ClassDraft::RealTime(task) = &draft.tasks[id.index()].class else { return false };
+    matches!(task.arrival, ArrivalDraft::Sporadic { device: Some(_), .. })
+}
+
+/// Checks that something bounds when a real-time reader looks at a channel: its period, or the channel.
+fn looks(draft: &Draft, channel: &ChannelDraft, reader: PartyId, faults: &mut Faults<'_>) {
+    let name = channel.table();
+    let (from, to) = (format!("channels.{name}.from"), format!("channels.{name}.to"));
+    let PartyId::Task(id) = reader else { return };
     let task = &draft.tasks[id.index()];
     let ClassDraft::RealTime(RealTimeDraft {
         arrival: ArrivalDraft::Sporadic { triggers, device, .. }, ..
@@ -268,6 +295,16 @@ fn receiver(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fau
     {
         return;
     }
+    // A trigger that cannot release the task has a fault of its own, and may be this channel's name misspelt.
+    let releases = |name: &str| {
+        draft
+            .channels
+            .iter()
+            .any(|one| one.name == name && one.kind == ChannelKind::Queue && one.to.contains(&task.name))
+    };
+    if !triggers.iter().all(|trigger| releases(&trigger.channel)) {
+        return;
+    }
     let noun = channel.noun();
     let message = format!("{noun} `{name}`: nothing bounds when `{}` looks at it", task.name);
     let arrival = format!("tasks.{}.arrival", task.name);
@@ -278,6 +315,9 @@ fn receiver(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fau
         if device.is_some() { "a device releases it" } else { "other channels release it" },
     )
     .also(at(channel, "to"), "its receiver")
-    .help(format!("let the {noun} release it, too: add \"{name}\" to `triggers`; or make it periodic"));
+    .help(match device {
+        Some(_) => "make it periodic, or let a task of its own read the device".to_owned(),
+        None => format!("let the {noun} release it, too: add \"{name}\" to `triggers`; or make it periodic"),
+    });
     faults.push_resting_on(fault, &[&from, &to, &arrival]);
 }
