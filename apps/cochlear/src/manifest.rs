@@ -586,10 +586,8 @@ pub mod client {
         pub trait OnlyLevels { fn never<V>() -> V; }
         #[doc(hidden)]
         impl Levels {
-            pub fn publish(&mut self, _: super::super::payload::Stimulation) -> ::core::result::Result<(), super::super::payload::Stimulation>
-            where for<'a> &'a (): OnlyLevels { <&() as OnlyLevels>::never() }
-            pub fn receive(&mut self) -> ::core::option::Option<(u64, super::super::payload::Stimulation)>
-            where for<'a> &'a (): OnlyLevels { <&() as OnlyLevels>::never() }
+            pub fn publish(&mut self, _: super::super::payload::Stimulation) -> ::core::result::Result<(), super::super::payload::Stimulation> where for<'a> &'a (): OnlyLevels { <&() as OnlyLevels>::never() }
+            pub fn receive(&mut self) -> ::core::option::Option<(u64, super::super::payload::Stimulation)> where for<'a> &'a (): OnlyLevels { <&() as OnlyLevels>::never() }
         }
         /// An end of channel `settings`.
         #[derive(Debug)]
@@ -612,10 +610,8 @@ pub mod client {
         pub trait OnlySettings { fn never<V>() -> V; }
         #[doc(hidden)]
         impl Settings {
-            pub fn receive(&mut self) -> ::core::option::Option<(u64, super::super::payload::Settings)>
-            where for<'a> &'a (): OnlySettings { <&() as OnlySettings>::never() }
-            pub fn latest(&mut self) -> ::core::result::Result<::core::option::Option<(u64, super::super::payload::Settings)>, ::taut::Overtaken>
-            where for<'a> &'a (): OnlySettings { <&() as OnlySettings>::never() }
+            pub fn receive(&mut self) -> ::core::option::Option<(u64, super::super::payload::Settings)> where for<'a> &'a (): OnlySettings { <&() as OnlySettings>::never() }
+            pub fn latest(&mut self) -> ::core::result::Result<::core::option::Option<(u64, super::super::payload::Settings)>, ::taut::Overtaken> where for<'a> &'a (): OnlySettings { <&() as OnlySettings>::never() }
         }
         /// An end of channel `telemetry`.
         #[derive(Debug)]
@@ -638,10 +634,8 @@ pub mod client {
         pub trait OnlyTelemetry { fn never<V>() -> V; }
         #[doc(hidden)]
         impl Telemetry {
-            pub fn publish(&mut self, _: super::super::payload::Telemetry) -> ::core::result::Result<(), super::super::payload::Telemetry>
-            where for<'a> &'a (): OnlyTelemetry { <&() as OnlyTelemetry>::never() }
-            pub fn latest(&mut self) -> ::core::result::Result<::core::option::Option<(u64, super::super::payload::Telemetry)>, ::taut::Overtaken>
-            where for<'a> &'a (): OnlyTelemetry { <&() as OnlyTelemetry>::never() }
+            pub fn publish(&mut self, _: super::super::payload::Telemetry) -> ::core::result::Result<(), super::super::payload::Telemetry> where for<'a> &'a (): OnlyTelemetry { <&() as OnlyTelemetry>::never() }
+            pub fn latest(&mut self) -> ::core::result::Result<::core::option::Option<(u64, super::super::payload::Telemetry)>, ::taut::Overtaken> where for<'a> &'a (): OnlyTelemetry { <&() as OnlyTelemetry>::never() }
         }
         /// Attaches to the running application `app` as client `ui`; see `taut::Client::attach`.
         ///

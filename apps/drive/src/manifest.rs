@@ -1461,10 +1461,8 @@ pub mod client {
         pub trait OnlyTelemetry { fn never<V>() -> V; }
         #[doc(hidden)]
         impl Telemetry {
-            pub fn publish(&mut self, _: super::super::payload::Signal) -> ::core::result::Result<(), super::super::payload::Signal>
-            where for<'a> &'a (): OnlyTelemetry { <&() as OnlyTelemetry>::never() }
-            pub fn latest(&mut self) -> ::core::result::Result<::core::option::Option<(u64, super::super::payload::Signal)>, ::taut::Overtaken>
-            where for<'a> &'a (): OnlyTelemetry { <&() as OnlyTelemetry>::never() }
+            pub fn publish(&mut self, _: super::super::payload::Signal) -> ::core::result::Result<(), super::super::payload::Signal> where for<'a> &'a (): OnlyTelemetry { <&() as OnlyTelemetry>::never() }
+            pub fn latest(&mut self) -> ::core::result::Result<::core::option::Option<(u64, super::super::payload::Signal)>, ::taut::Overtaken> where for<'a> &'a (): OnlyTelemetry { <&() as OnlyTelemetry>::never() }
         }
         /// Attaches to the running application `app` as client `panel`; see `taut::Client::attach`.
         ///

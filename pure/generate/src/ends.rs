@@ -4,13 +4,12 @@
 //! The ends of channels of one party, each a type of its own: it dereferences to the end of the layer below, and has the
 //! other operations only to refuse them, with the lines of the manifest.
 
-use std::fmt::Write as _;
-
 use taut_model::{ChannelId, ChannelKind, Model, PartyId};
 
 use crate::lines::{Lines, literal};
 use crate::names::{Names, type_name, value_name};
 use crate::payloads::Payloads;
+use crate::template::fill;
 
 /// What a party does with a channel.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -190,42 +189,37 @@ impl<'s> Ends<'s> {
         let noun = if self.is_client() { "client" } else { "task" };
         let who = format!("{noun} `{}`", self.source.model.party_name(self.party));
         let keys = ["", ".from", ".to"].map(|key| format!("channels.{name}{key}"));
-        let mut text = format!(
-            "        /// An end of channel `{name}`.\n{derived}        \
-             pub struct {of_type}{own}({target});\n        \
-             impl{own} ::core::ops::Deref for {of_type}{own} {{\n            \
-                 type Target = {target};\n            \
-                 fn deref(&self) -> &Self::Target {{ &self.0 }}\n        \
-             }}\n        \
-             impl ::core::ops::DerefMut for {of_type}{any} {{\n            \
-                 fn deref_mut(&mut self) -> &mut Self::Target {{ &mut self.0 }}\n        \
-             }}\n        \
-             #[doc(hidden)]\n        \
-             #[diagnostic::on_unimplemented(\n            \
-                 message = {},\n            \
-                 label = \"the manifest does not allow this\",\n{}        )]\n        \
-             pub trait {only} {{ fn never<V>() -> V; }}\n        \
-             #[doc(hidden)]\n        \
-             impl {of_type}{any} {{\n",
-            literal(&self.sentence(end, &who)),
-            self.source.lines.notes(&keys, "            "),
-        );
-        for (function, arguments, result) in self.others(end, &payload) {
-            let _ = match self.is_client() {
-                true => writeln!(
-                    text,
-                    "            pub fn {function}(&mut self{arguments}) -> {result}\n            \
-                     where for<'a> &'a (): {only} {{ <&() as {only}>::never() }}"
-                ),
-                false => writeln!(
-                    text,
-                    "            pub fn {function}<T: {only}>(&mut self, _: &mut T{arguments}) -> {result} \
-                     {{ T::never() }}"
-                ),
-            };
-        }
-        text.push_str("        }\n");
-        text
+        fill(
+            include_str!("templates/end.rs.in"),
+            &[
+                ("name", name),
+                ("derived", derived),
+                ("of_type", of_type),
+                ("own", own),
+                ("any", any),
+                ("target", &target),
+                ("only", only),
+                ("message", &literal(&self.sentence(end, &who))),
+                ("notes", &self.source.lines.notes(&keys, "            ")),
+                ("refused", &self.refused(end, &payload)),
+            ],
+        )
+    }
+
+    /// The operations that this end does not have, each to be refused where it is called.
+    fn refused(&self, end: &End, payload: &str) -> String {
+        let only = &end.only;
+        let refused = |(function, arguments, result): (&str, String, String)| match self.is_client() {
+            true => format!(
+                "            pub fn {function}(&mut self{arguments}) -> {result} \
+                 where for<'a> &'a (): {only} {{ <&() as {only}>::never() }}\n"
+            ),
+            false => format!(
+                "            pub fn {function}<T: {only}>(&mut self, _: &mut T{arguments}) -> {result} \
+                 {{ T::never() }}\n"
+            ),
+        };
+        self.others(end, payload).into_iter().map(refused).collect()
     }
 
     /// The operations that this end does not have: each name, its arguments beside the caller, and its result.

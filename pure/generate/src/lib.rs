@@ -26,6 +26,7 @@ mod names;
 mod parties;
 mod payloads;
 mod setup;
+mod template;
 
 use std::fmt::Write as _;
 
@@ -37,6 +38,7 @@ use crate::parties::PartyNames;
 
 pub use names::KEYWORDS;
 pub use payloads::Payloads;
+pub use template::fill;
 
 /// What stands before each module: users format and check their sources by rules of their own.
 const ATTRIBUTES: &str = "#[rustfmt::skip]\n\

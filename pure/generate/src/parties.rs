@@ -5,11 +5,12 @@
 
 use std::fmt::Write as _;
 
-use taut_model::{Arrival, ChannelId, Class, Model, PartyId, RealTime, TaskId};
+use taut_model::{Arrival, ChannelId, Class, ClientId, Model, PartyId, RealTime, TaskId};
 
 use crate::ends::{Ends, Source};
 use crate::lines::literal;
 use crate::names::{Names, type_name, value_name};
+use crate::template::fill;
 
 /// Rust's names of a model's tasks, services, clients and resources.
 pub(crate) struct PartyNames {
@@ -71,114 +72,64 @@ fn real_time_task(source: Source<'_>, names: &PartyNames, id: TaskId, task: &Rea
     let name = &source.model.task(id).name;
     let trigger = sole_trigger(source.model, id);
     let mut ends = Ends::of(source, PartyId::Task(id), trigger, RESERVED);
-    let job = match (&task.arrival, trigger) {
+    // The brackets of `Self` stand for the type that the compiler names.
+    let of_self = |text: String| literal(&text).replace("{{Self}}", "{Self}");
+    let (of_device, made_device) = device(task, &mut ends);
+    let (of_resources, made_resources) = resources(source, names, task, &mut ends);
+    let fields = ends.struct_fields() + &of_device + &of_resources;
+    let made = ends.made("create") + &made_device + &made_resources;
+    // A receiver's code takes the value that releases it.
+    let payload = trigger.map(|trigger| Ends::payload(source, trigger));
+    let value = |prefix: &str, suffix: &str| match &payload {
+        Some(path) => format!("{prefix}{path}{suffix}"),
+        None => String::new(),
+    };
+    fill(
+        include_str!("templates/task.rs.in"),
+        &[
+            ("name", name),
+            ("module", module),
+            ("code", code),
+            ("job", &job(source.model, id, task)),
+            ("message", &of_self(format!("`{{Self}}` is not the code of task `{name}`"))),
+            ("remedy", &of_self(format!("write `impl task::{code} for {{Self}}`"))),
+            ("notes", &source.lines.notes(&[format!("tasks.{name}")], "        ")),
+            ("function", if payload.is_some() { "receive" } else { "release" }),
+            ("kind", if payload.is_some() { "Receiver" } else { "Task" }),
+            ("of", &value("<", ">")),
+            ("value", &value(", value: ", "")),
+            // The trait stands in the outer module.
+            ("value_of_trait", &value(", value: ", "").replacen("super::", "", 1)),
+            ("pass", if payload.is_some() { ", value" } else { "" }),
+            ("fields", &fields),
+            ("types", &ends.types()),
+            ("made", &made),
+        ],
+    )
+}
+
+/// When jobs come, for the documentation of the task's code.
+fn job(model: &Model, id: TaskId, task: &RealTime) -> String {
+    match (&task.arrival, sole_trigger(model, id)) {
         (Arrival::Periodic { period, .. }, _) => format!("One job, every {period}."),
         (Arrival::Sporadic { min_gap, .. }, Some(trigger)) => {
-            let channel = &source.model.channel(trigger).name;
+            let channel = &model.channel(trigger).name;
             format!("One job, for a value of queue `{channel}`, at least {min_gap} apart.")
         }
         (Arrival::Sporadic { min_gap, device: Some(device), .. }, None) => {
             format!("One job while device `{device}` can be read, at least {min_gap} apart.")
         }
         (Arrival::Sporadic { min_gap, .. }, None) => {
-            let triggers = source.model.triggers(id).iter();
+            let triggers = model.triggers(id).iter();
             let mut names: Vec<_> =
-                triggers.map(|trigger| format!("`{}`", source.model.channel(*trigger).table())).collect();
+                triggers.map(|trigger| format!("`{}`", model.channel(*trigger).table())).collect();
             names.dedup();
             let names = names.join(", ");
             format!(
                 "One job while values wait in {names}, at least {min_gap} apart; it takes them by its ends."
             )
         }
-    };
-    let value = trigger.map(|trigger| Ends::payload(source, trigger));
-    let (kind, function) = if value.is_some() { ("Receiver", "receive") } else { ("Task", "release") };
-    let own = value.as_ref().map_or(String::new(), |value| format!(", value: {}", &value["super::".len()..]));
-    let argument = value.as_ref().map_or(String::new(), |value| format!(", value: {value}"));
-    let of = value.as_ref().map_or(String::new(), |value| format!("<{value}>"));
-    let pass = if value.is_some() { ", value" } else { "" };
-    let message =
-        literal(&format!("`{{Self}}` is not the code of task `{name}`")).replace("{{Self}}", "{Self}");
-    let remedy = literal(&format!("write `impl task::{code} for {{Self}}`")).replace("{{Self}}", "{Self}");
-    let notes = source.lines.notes(&[format!("tasks.{name}")], "        ");
-    let mut text = format!(
-        "    /// The code of task `{name}`, on its own thread, at its priority.\n    \
-         #[diagnostic::on_unimplemented(\n        \
-             message = {message},\n        \
-             label = \"not the code of task `{name}`\",\n{notes}        \
-             note = {remedy},\n    )]\n    \
-         pub trait {code}: ::core::marker::Send {{\n        \
-             /// Why a job fails.\n        \
-             type Error: ::taut::JobError;\n        \
-             /// {job} It must not wait, or allocate from the heap.\n        \
-             ///\n        \
-             /// # Errors\n        \
-             /// An error ends the job. The report counts it, and the next job runs as if nothing had happened.\n        \
-             fn {function}(&mut self, io: &mut {module}::Io<'_>, job: &mut ::taut::Job<'_>{own}) \
-             -> ::core::result::Result<(), Self::Error>;\n"
-    );
-    for method in ["start", "pause", "resume", "stop"] {
-        let _ = write!(
-            text,
-            "        /// As `taut::Component::{method}`.\n        fn {method}(&mut self) {{}}\n"
-        );
     }
-    let _ = write!(
-        text,
-        "        /// As `taut::Component::reset`.\n        ///\n        /// # Errors\n        /// An error is a further \
-         failure.\n        \
-         fn reset(&mut self, io: &mut {module}::Io<'_>, job: &mut ::taut::Job<'_>) \
-         -> ::core::result::Result<(), Self::Error> {{\n            \
-             let _ = (io, job);\n            Ok(())\n        \
-         }}\n"
-    );
-    let _ = write!(
-        text,
-        "        /// As `taut::Component::finish`.\n        ///\n        /// # Errors\n        /// The application's own.\n        \
-         fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {{ Ok(()) }}\n    \
-         }}\n"
-    );
-    let (of_device, made_device) = device(task, &mut ends);
-    let (fields, made) = resources(source, names, task, &mut ends);
-    let (fields, made) = (of_device + &fields, made_device + &made);
-    let _ = write!(
-        text,
-        "    /// The ends of task `{name}`.\n    \
-         pub mod {module} {{\n        \
-             /// What task `{name}` reads, writes and locks.\n        \
-             pub struct Io<'p> {{\n{}{fields}        \
-             }}\n{}        \
-             pub(in super::super) struct Running<'p, T> {{ code: T, io: Io<'p> }}\n        \
-             impl<'p, T> Running<'p, T> {{\n            \
-                 pub(in super::super) fn new(code: T, create: &mut ::taut::Create<'_, 'p>) \
-                 -> ::core::result::Result<Self, ::taut::Error> {{\n                \
-                     let io = Io {{ {}{made}}};\n                \
-                     Ok(Self {{ code, io }})\n            \
-                 }}\n        \
-             }}\n        \
-             impl<T: super::{code}> ::taut::Component for Running<'_, T> {{\n            \
-                 fn start(&mut self) {{ self.code.start(); }}\n            \
-                 fn pause(&mut self) {{ self.code.pause(); }}\n            \
-                 fn resume(&mut self) {{ self.code.resume(); }}\n            \
-                 fn stop(&mut self) {{ self.code.stop(); }}\n            \
-                 fn reset(&mut self, job: &mut ::taut::Job<'_>) -> ::core::result::Result<(), ::taut::Failure> {{\n                \
-                     self.code.reset(&mut self.io, job).map_err(::core::convert::Into::into)\n            \
-                 }}\n            \
-                 fn finish(&mut self) -> ::core::result::Result<(), ::std::boxed::Box<dyn ::std::error::Error>> {{\n                \
-                     self.code.finish()\n            \
-                 }}\n        \
-             }}\n        \
-             impl<T: super::{code}> ::taut::{kind}{of} for Running<'_, T> {{\n            \
-                 fn {function}(&mut self, job: &mut ::taut::Job<'_>{argument}) -> ::core::result::Result<(), ::taut::Failure> {{\n                \
-                     self.code.{function}(&mut self.io, job{pass}).map_err(::core::convert::Into::into)\n            \
-                 }}\n        \
-             }}\n    \
-         }}\n",
-        ends.struct_fields(),
-        ends.types(),
-        ends.made("create"),
-    );
-    text
 }
 
 /// The field for the device that releases a task, and the expression that makes it.
@@ -220,56 +171,33 @@ fn resources(
 }
 
 fn best_effort_task(source: Source<'_>, names: &PartyNames, id: TaskId) -> String {
-    let (module, name) = (&names.tasks[id.index()], &source.model.task(id).name);
     let ends = Ends::of(source, PartyId::Task(id), None, &["Io"]);
-    format!(
-        "    /// The ends of the best-effort task `{name}`.\n    \
-         pub mod {module} {{\n        \
-             /// What task `{name}` reads and writes.\n        \
-             pub struct Io<'p> {{\n{}        \
-             }}\n{}        \
-             impl<'p> Io<'p> {{\n            \
-                 pub(in super::super) fn new(create: &mut ::taut::Create<'_, 'p>) \
-                 -> ::core::result::Result<Self, ::taut::Error> {{\n                \
-                     Ok(Self {{ {}}})\n            \
-                 }}\n        \
-             }}\n    \
-         }}\n",
-        ends.struct_fields(),
-        ends.types(),
-        ends.made("create"),
+    fill(
+        include_str!("templates/best_effort.rs.in"),
+        &[
+            ("name", &source.model.task(id).name),
+            ("module", &names.tasks[id.index()]),
+            ("fields", &ends.struct_fields()),
+            ("types", &ends.types()),
+            ("made", &ends.made("create")),
+        ],
     )
 }
 
 /// The items of the module `client`.
 pub(crate) fn clients(source: Source<'_>, names: &PartyNames) -> String {
-    let mut text = String::new();
-    for id in source.model.client_ids() {
-        let name = &source.model.client(id).name;
+    let client = |id: ClientId| {
         let ends = Ends::of(source, PartyId::Client(id), None, &["Io"]);
-        let _ = write!(
-            text,
-            "    /// The ends of client `{name}`.\n    \
-             pub mod {} {{\n        \
-                 /// What client `{name}` reads and writes.\n        \
-                 #[derive(Debug)]\n        \
-                 pub struct Io {{\n{}        \
-                 }}\n{}        \
-                 /// Attaches to the running application `app` as client `{name}`; see `taut::Client::attach`.\n        \
-                 ///\n        \
-                 /// # Errors\n        \
-                 /// The application does not run, another process has the client's name, or a permission is missing.\n        \
-                 pub fn attach(app: &str) -> ::core::result::Result<(::taut::Client, Io), ::taut::AttachError> {{\n            \
-                     let client = ::taut::Client::attach(app, \"{name}\")?;\n            \
-                     let io = Io {{ {}}};\n            \
-                     Ok((client, io))\n        \
-                 }}\n    \
-             }}\n",
-            names.clients[id.index()],
-            ends.struct_fields(),
-            ends.types(),
-            ends.made("client"),
-        );
-    }
-    text
+        fill(
+            include_str!("templates/client.rs.in"),
+            &[
+                ("name", &source.model.client(id).name),
+                ("module", &names.clients[id.index()]),
+                ("fields", &ends.struct_fields()),
+                ("types", &ends.types()),
+                ("made", &ends.made("client")),
+            ],
+        )
+    };
+    source.model.client_ids().map(client).collect()
 }

@@ -9,11 +9,13 @@ use taut_model::{Class, Model, TaskId};
 
 use crate::names::{Names, type_name, value_name};
 use crate::parties::{PartyNames, sole_trigger};
+use crate::template::fill;
 
 /// The items of the module `setup`, and the names among them that the outer module has, too.
 pub(crate) fn text(model: &Model, names: &PartyNames) -> (String, Vec<&'static str>) {
     let resources: Vec<usize> =
         (0..model.resources().len()).filter(|at| model.guarding(*at).is_none()).collect();
+    let devices = devices(model);
     let mut text = tasks(model, names);
     let mut exported = vec!["Ready", "Setup", "Tasks", "app"];
     if !resources.is_empty() {
@@ -24,11 +26,43 @@ pub(crate) fn text(model: &Model, names: &PartyNames) -> (String, Vec<&'static s
         text.push_str(&modes(model));
         exported.insert(0, "Mode");
     }
-    let devices = devices(model);
     if !devices.is_empty() {
         text.push_str(&device_values(&devices));
         exported.insert(0, "Devices");
     }
+    let persistent = persistent(model, names);
+    text.push_str(&persistent.types);
+    let parameter =
+        |id: TaskId| format!("            {}: {} + 'p,\n", names.codes[id.index()], bound(model, names, id));
+    // Local names that no name of the manifest can be.
+    let moved: Vec<String> =
+        names.tasks.iter().enumerate().map(|(at, name)| format!("{name}: code_{at}")).collect();
+    text.push_str(&fill(
+        include_str!("templates/setup.rs.in"),
+        &[
+            ("fields", &persistent.fields),
+            ("made", &persistent.made),
+            ("parameters", &model.task_ids().map(parameter).collect::<String>()),
+            ("codes", &names.codes.join(", ")),
+            ("arguments", &arguments(model, &resources, &devices)),
+            ("moved", &moved.join(", ")),
+            ("calls", &calls(model, names, &resources, &devices)),
+        ],
+    ));
+    (text, exported)
+}
+
+/// The persistent scopes of an application.
+#[derive(Default)]
+struct Persistent {
+    /// The types for those of tasks, and of services.
+    types: String,
+    /// The fields of `Setup`, and the expressions that make them.
+    fields: String,
+    made: String,
+}
+
+fn persistent(model: &Model, names: &PartyNames) -> Persistent {
     let has_memory = |id: &TaskId| match &model.task(*id).class {
         Class::RealTime(real_time) => real_time.persistent.as_bytes() > 0,
         Class::BestEffort(_) => false,
@@ -37,44 +71,21 @@ pub(crate) fn text(model: &Model, names: &PartyNames) -> (String, Vec<&'static s
         model.task_ids().filter(has_memory).map(|id| (&model.task(id).name, &names.tasks[id.index()]));
     let of_services =
         model.services().iter().zip(&names.services).map(|(service, name)| (&service.name, name));
-    let (mut fields, mut made) = (String::new(), String::new());
+    let mut text = Persistent::default();
     for (kind, noun, list) in [
         ("TaskScopes", "task", of_tasks.collect::<Vec<_>>()),
         ("ServiceScopes", "service", of_services.collect()),
     ] {
         if !list.is_empty() {
-            text.push_str(&scopes(kind, noun, &list));
+            text.types.push_str(&scopes(kind, noun, &list));
             let _ = write!(
-                fields,
+                text.fields,
                 "        /// The persistent scopes of {noun}s.\n        pub {noun}: {kind}<'p>,\n"
             );
-            let _ = write!(made, "{noun}: {kind}::new(app)?, ");
+            let _ = write!(text.made, "{noun}: {kind}::new(app)?, ");
         }
     }
-    let _ = write!(
-        text,
-        "    /// The whole application has its code: `Setup::application` makes this.\n    \
-         #[derive(Debug)]\n    \
-         pub struct Ready(());\n    \
-         /// The application before its release 0.\n    \
-         pub struct Setup<'a, 'p> {{\n{fields}        \
-             app: &'a mut ::taut::App<'p>,\n    \
-         }}\n    \
-         impl<'p> Setup<'_, 'p> {{\n        \
-             /// Steers the application while it runs; may be passed to any thread.\n        \
-             pub fn control(&self) -> &'p ::taut::Control {{ self.app.control() }}\n{}    \
-         }}\n    \
-         /// The set-up of the application, for `taut::main!` and `taut::start`.\n    \
-         pub fn app<F>(setup: F) -> impl for<'p> ::core::ops::FnOnce(&mut ::taut::App<'p>) \
-         -> ::core::result::Result<(), ::taut::Error>\n    \
-         where\n        \
-             F: for<'a, 'p> ::core::ops::FnOnce(Setup<'a, 'p>) -> ::core::result::Result<Ready, ::taut::Error>,\n    \
-         {{\n        \
-             move |app: &mut ::taut::App<'_>| setup(Setup {{ {made}app }}).map(|Ready(())| ())\n    \
-         }}\n",
-        application(model, names, &resources, &devices)
-    );
-    (text, exported)
+    text
 }
 
 /// The bound of a task's code.
@@ -139,24 +150,9 @@ fn modes(model: &Model) -> String {
         pairs().map(|(name, variant)| format!("        /// Mode `{name}`.\n        {variant},\n")).collect();
     let named: String = pairs().map(|(name, variant)| format!("Self::{variant} => \"{name}\", ")).collect();
     let all = variants.iter().map(|variant| format!("Self::{variant}")).collect::<Vec<_>>().join(", ");
-    format!(
-        "    /// The modes of the application.\n    \
-         #[derive(Clone, Copy, Debug, PartialEq, Eq)]\n    \
-         pub enum Mode {{\n{declared}    }}\n    \
-         impl Mode {{\n        \
-             /// All modes, in the manifest's order.\n        \
-             pub const ALL: [Self; {}] = [{all}];\n        \
-             /// Its name in the manifest.\n        \
-             pub const fn name(self) -> &'static str {{ match self {{ {named}}} }}\n        \
-             /// The mode of the application; during a change, the new one.\n        \
-             pub fn current(control: &::taut::Control) -> ::core::option::Option<Self> {{\n            \
-                 Self::ALL.iter().copied().find(|mode| control.current_mode() == ::core::option::Option::Some(mode.name()))\n        \
-             }}\n        \
-             /// Asks the application for this mode: `Control::change_mode`.\n        \
-             pub fn ask(self, control: &::taut::Control) -> ::core::result::Result<(), ::taut::ModeError> {{\n            \
-                 control.change_mode(self.name())\n        \
-             }}\n    }}\n",
-        variants.len()
+    fill(
+        include_str!("templates/modes.rs.in"),
+        &[("variants", &declared), ("count", &variants.len().to_string()), ("all", &all), ("named", &named)],
     )
 }
 
@@ -168,26 +164,15 @@ fn scopes(kind: &str, noun: &str, list: &[(&String, &String)]) -> String {
     let made = |(name, field): &(&String, &String)| format!("{field}: app.{noun}_scope(\"{name}\")?, ");
     let (fields, made): (String, String) =
         (list.iter().map(field).collect(), list.iter().map(made).collect());
-    format!(
-        "    /// The persistent scopes of {noun}s.\n    #[derive(Clone, Copy, Debug)]\n    \
-         pub struct {kind}<'p> {{\n{fields}    }}\n    \
-         impl<'p> {kind}<'p> {{\n        \
-             fn new(app: &::taut::App<'p>) -> ::core::result::Result<Self, ::taut::Error> {{ Ok(Self {{ {made}}}) }}\n    \
-         }}\n"
+    fill(
+        include_str!("templates/scopes.rs.in"),
+        &[("kind", kind), ("noun", noun), ("fields", &fields), ("made", &made)],
     )
 }
 
-/// The method that takes the code of everything.
-fn application(model: &Model, names: &PartyNames, resources: &[usize], devices: &[(&str, String)]) -> String {
-    let parameter =
-        |id: TaskId| format!("            {}: {} + 'p,\n", names.codes[id.index()], bound(model, names, id));
-    let parameters: String = model.task_ids().map(parameter).collect();
-    let arguments = names.codes.join(", ");
-    let mut text = format!(
-        "        /// Gives the application its code.\n        ///\n        \
-         /// # Errors\n        /// The plan is of another manifest, or the machine lacks what it needs.\n        \
-         pub fn application<\n{parameters}        >(\n            self,\n            tasks: Tasks<{arguments}>,\n"
-    );
+/// What the method `application` takes besides the code of tasks.
+fn arguments(model: &Model, resources: &[usize], devices: &[(&str, String)]) -> String {
+    let mut text = String::new();
     if !resources.is_empty() {
         text.push_str("            resources: Resources,\n");
     }
@@ -197,11 +182,12 @@ fn application(model: &Model, names: &PartyNames, resources: &[usize], devices: 
     if model.app().safe_state.is_some() {
         text.push_str("            safe_state: impl ::core::ops::FnMut() + ::core::marker::Send + 'p,\n");
     }
-    text.push_str("        ) -> ::core::result::Result<Ready, ::taut::Error> {\n");
-    // Local names that no name of the manifest can be.
-    let moved: Vec<String> =
-        names.tasks.iter().enumerate().map(|(at, name)| format!("{name}: code_{at}")).collect();
-    let _ = writeln!(text, "            let Tasks {{ {} }} = tasks;", moved.join(", "));
+    text
+}
+
+/// The calls that pass everything on to the layer below.
+fn calls(model: &Model, names: &PartyNames, resources: &[usize], devices: &[(&str, String)]) -> String {
+    let mut text = String::new();
     for (id, task, _) in model.real_time() {
         let (name, code) = (&task.name, &names.codes[id.index()]);
         let _ = writeln!(
@@ -230,7 +216,6 @@ fn application(model: &Model, names: &PartyNames, resources: &[usize], devices: 
         }
         text.push_str("                Ok(())\n            })?;\n");
     }
-    text.push_str("            Ok(Ready(()))\n        }\n");
     text
 }
 

@@ -3,12 +3,13 @@
 
 //! The text of the program that stands in for an application's code: it follows from the model alone.
 //!
-//! `main.rs` has the payloads, and one call for each task, resource and service. What tasks do is in `load.rs`, which is
-//! the same for every manifest. Names of the manifest reach `taut` as strings; Rust's own names are made here.
+//! `main.rs`, whose template is in `templates`, has the payloads, and one call for each task, resource and service. What
+//! tasks do is in `load.rs`, which is the same for every manifest. Names of the manifest reach `taut` as strings; Rust's
+//! own names are made here.
 
 use std::fmt::Write as _;
 
-use taut_generate::Payloads;
+use taut_generate::{Payloads, fill};
 use taut_model::{
     BestEffort, Channel, ChannelId, ChannelKind, Class, Model, PartyId, RealTime, Reception, Segment,
     ServiceStart, TaskId,
@@ -25,41 +26,20 @@ const CLIENT_GAP: Duration = Duration::from_ms(100);
 
 /// `Cargo.toml`, for a program that depends on `taut` as `source` says: `path = "…"` or `git = "…"`.
 pub(crate) fn cargo_toml(app: &str, source: &str) -> String {
-    format!(
-        "# Made by `taut run --synthetic`, and written anew when the manifest changes.\n\
-         [package]\nname = \"{app}-synthetic\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
-         [dependencies]\ntaut = {{ {source} }}\n\n\
-         # A workspace of its own, wherever it lies.\n[workspace]\n\n\
-         [profile.release]\ndebug = \"line-tables-only\"\nlto = \"off\"\n"
-    )
+    fill(include_str!("templates/Cargo.toml.in"), &[("app", app), ("source", source)])
 }
 
 /// `src/main.rs`.
 pub(crate) fn main_rs(model: &Model) -> String {
-    let mut text = format!(
-        "// Made by `taut run --synthetic` from the manifest of `{0}`, and written anew when that changes.\n\n\
-         #![allow(dead_code, non_camel_case_types, unused_imports, unused_variables)]\n\n\
-         mod load;\n\n\
-         use std::process::ExitCode;\n\n\
-         use load::{{Execution, Load, Role, hold, run, times}};\n\
-         use taut::{{App, CountingAllocator, Error}};\n\n\
-         #[global_allocator]\nstatic ALLOCATOR: CountingAllocator = CountingAllocator;\n\n\
-         fn main() -> ExitCode {{\n    \
-             match load::role() {{\n        \
-                 Ok(Role::Application(execution)) => taut::start(move |app: &mut App<'_>| set_up(app, execution)),\n        \
-                 Ok(Role::Client(name)) => client(&name),\n        \
-                 Err(usage) => {{\n            \
-                     taut::errln!(\"{{usage}}\");\n            \
-                     ExitCode::from(2)\n        \
-                 }}\n    \
-             }}\n\
-         }}\n",
-        model.app().name
-    );
-    let _ = write!(text, "\nmod payload {{\n{}}}\n", Payloads::of(model).text());
-    text.push_str(&set_up(model));
-    text.push_str(&clients(model));
-    text
+    fill(
+        include_str!("templates/main.rs.in"),
+        &[
+            ("app", &model.app().name),
+            ("payloads", &Payloads::of(model).text()),
+            ("calls", &calls(model)),
+            ("clients", &clients(model)),
+        ],
+    )
 }
 
 /// The type of a payload.
@@ -67,10 +47,9 @@ fn type_name(model: &Model, at: usize) -> String {
     format!("payload::{}", Payloads::of(model).name(at))
 }
 
-/// The function that gives the application its code.
-fn set_up(model: &Model) -> String {
-    let mut text =
-        String::from("\nfn set_up(app: &mut App<'_>, execution: Execution) -> Result<(), Error> {\n");
+/// The calls that give the application its code.
+fn calls(model: &Model) -> String {
+    let mut text = String::new();
     if model.app().safe_state.is_some() {
         text.push_str("    app.safe_state(|| ())?;\n");
     }
@@ -100,7 +79,6 @@ fn set_up(model: &Model) -> String {
             let _ = writeln!(text, "    let _ = app.control().start_service(\"{}\");", service.name);
         }
     }
-    text.push_str("    Ok(())\n}\n");
     text
 }
 
@@ -245,9 +223,9 @@ fn segment(part: &Segment, indent: &str) -> Vec<String> {
     }
 }
 
-/// The function that runs a client of the manifest.
+/// For each client of the manifest, the arm that runs it.
 fn clients(model: &Model) -> String {
-    let mut text = String::from("\nfn client(name: &str) -> ExitCode {\n    match name {\n");
+    let mut text = String::new();
     let app = &model.app().name;
     let mut parties = Vec::new();
     for channel in model.channels() {
@@ -264,10 +242,6 @@ fn clients(model: &Model) -> String {
             list(&ends, "        ")
         );
     }
-    text.push_str(
-        "        _ => {\n            taut::errln!(\"the manifest has no client `{name}`\");\n            \
-         ExitCode::from(2)\n        }\n    }\n}\n",
-    );
     text
 }
 
