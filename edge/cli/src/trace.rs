@@ -51,6 +51,19 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
+    /// The values of the run's channels with the names of the channels, and what is left out.
+    fn flows<'s>(shown: &Shown<'s>) -> (Option<Flows>, Vec<(usize, &'s str)>, Vec<String>) {
+        let (channels, names) = channels(shown.plan, shown.set);
+        match Flows::new(shown.set, channels) {
+            Ok(flows) if names.is_empty() || few_jobs(shown) => (Some(flows), names, Vec::new()),
+            Ok(_) => {
+                let less = format!("channel values are left out: the run may have more than {JOBS_MAX} jobs");
+                (None, names, vec![less])
+            }
+            Err(fault) => (None, names, vec![format!("channel values are left out: {fault}")]),
+        }
+    }
+
     /// Repeats the run, and shows the time around the response in focus.
     pub(crate) fn make(shown: &Shown<'_>) -> Result<Self, Failure> {
         let unfit =
@@ -67,19 +80,7 @@ impl Trace {
             }
         };
         let run = simulation.run(shown.scenario, &mut look).map_err(|fault| unfit(&fault))?.last;
-        let (channels, names) = channels(shown.plan, shown.set);
-        let mut less = Vec::new();
-        let mut flows = match Flows::new(shown.set, channels) {
-            Ok(flows) if names.is_empty() || few_jobs(shown) => Some(flows),
-            Ok(_) => {
-                less.push(format!("channel values are left out: the run may have more than {JOBS_MAX} jobs"));
-                None
-            }
-            Err(fault) => {
-                less.push(format!("channel values are left out: {fault}"));
-                None
-            }
-        };
+        let (mut flows, names, mut less) = Self::flows(shown);
         let mut most = shown.most.as_ns().max(1);
         loop {
             // What comes before the response matters more than what follows it.

@@ -184,27 +184,7 @@ fn flooded<C: Carries>(surroundings: &Surroundings, share: f64) -> Result<[Named
     let (mut urgent, mut others, mut receiver) = C::made()?;
     let service = surroundings.clock.ticks(Duration::from_nanos(SERVICE_NS));
     let trial = surroundings.ticks(TRIAL_MS);
-    let near = |_: &Signals| {
-        // Room for more than can come, so that nothing is allocated meanwhile.
-        let (mut seen, mut starts) = (Vec::with_capacity(1 << 14), Vec::with_capacity(1 << 18));
-        let end = now() + trial;
-        loop {
-            let before = now();
-            if before > end {
-                return (seen, starts);
-            }
-            let Some(value) = C::take(&mut receiver) else { continue };
-            let started = now();
-            if value[0] == URGENT {
-                seen.push(Seen { number: value[1] as usize, started, others: starts.len() });
-            } else {
-                starts.push(started);
-            }
-            while now() - started < service {
-                spin_loop();
-            }
-        }
-    };
+    let near = |_: &Signals| take_for::<C>(&mut receiver, trial, service);
     // When each urgent send began and ended.
     let (sends, above) = (Mutex::new(Vec::with_capacity(1 << 14)), AtomicBool::new(false));
     let far = |signals: &Signals| {
@@ -212,19 +192,7 @@ fn flooded<C: Carries>(surroundings: &Surroundings, share: f64) -> Result<[Named
             scope.spawn(|| {
                 surroundings.above();
                 above.store(true, Relaxed);
-                let (mut random, mut mine) = (0x9e37_79b9_u64, Vec::with_capacity(1 << 14));
-                while !signals.stopped() {
-                    random ^= random << 13;
-                    random ^= random >> 7;
-                    random ^= random << 17;
-                    thread::sleep(Duration::from_micros(GAP_US + random % GAP_US));
-                    let begun = now();
-                    if C::send(&mut urgent, &[URGENT, mine.len() as u64, 0, 0, 0, 0, 0, 0]) {
-                        // The send is over once its stores have left the processor.
-                        fence(SeqCst);
-                        mine.push((begun, now()));
-                    }
-                }
+                let mine = urgent_sends::<C>(&mut urgent, signals);
                 surroundings.leave();
                 if let Ok(mut sends) = sends.lock() {
                     *sends = mine;
@@ -249,13 +217,7 @@ fn flooded<C: Carries>(surroundings: &Surroundings, share: f64) -> Result<[Named
     };
     let ((seen, starts), _) = surroundings.both(near, far)?;
     let sends = sends.into_inner().map_err(|_| "a sender panicked")?;
-    let (mut waits, mut most) = (Vec::new(), 0);
-    for seen in &seen {
-        let Some((begun, ended)) = sends.get(seen.number) else { continue };
-        waits.push(seen.started.saturating_sub(*begun));
-        let between = starts[..seen.others].iter().rev().take_while(|started| **started > *ended);
-        most = between.count().max(most);
-    }
+    let (mut waits, most) = waits(&sends, &seen, &starts);
     if waits.len() < 20 / surroundings.haste as usize {
         return Err(format!("{}: {} urgent messages were taken, too few", C::NAME, waits.len()));
     }
@@ -266,4 +228,57 @@ fn flooded<C: Carries>(surroundings: &Surroundings, share: f64) -> Result<[Named
         (format!("{name} p99 at {percent} %"), of(0.99)),
         (format!("{name} low at {percent} %"), most as f64),
     ])
+}
+
+/// Takes messages for the length of a trial, each at a cost: the urgent ones, and when each other was started.
+fn take_for<C: Carries>(receiver: &mut C::Receiver, trial: u64, service: u64) -> (Vec<Seen>, Vec<u64>) {
+    // Room for more than can come, so that nothing is allocated meanwhile.
+    let (mut seen, mut starts) = (Vec::with_capacity(1 << 14), Vec::with_capacity(1 << 18));
+    let end = now() + trial;
+    loop {
+        let before = now();
+        if before > end {
+            return (seen, starts);
+        }
+        let Some(value) = C::take(receiver) else { continue };
+        let started = now();
+        if value[0] == URGENT {
+            seen.push(Seen { number: value[1] as usize, started, others: starts.len() });
+        } else {
+            starts.push(started);
+        }
+        while now() - started < service {
+            spin_loop();
+        }
+    }
+}
+
+/// Sends urgent messages at random gaps until the trial is over; when each send began and ended.
+fn urgent_sends<C: Carries>(sender: &mut C::Sender, signals: &Signals) -> Vec<(u64, u64)> {
+    let (mut random, mut sends) = (0x9e37_79b9_u64, Vec::with_capacity(1 << 14));
+    while !signals.stopped() {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        thread::sleep(Duration::from_micros(GAP_US + random % GAP_US));
+        let begun = now();
+        if C::send(sender, &[URGENT, sends.len() as u64, 0, 0, 0, 0, 0, 0]) {
+            // The send is over once its stores have left the processor.
+            fence(SeqCst);
+            sends.push((begun, now()));
+        }
+    }
+    sends
+}
+
+/// How long urgent messages waited, and the most others that were started between the end of a send and its start.
+fn waits(sends: &[(u64, u64)], seen: &[Seen], starts: &[u64]) -> (Vec<u64>, usize) {
+    let (mut waits, mut most) = (Vec::new(), 0);
+    for seen in seen {
+        let Some((begun, ended)) = sends.get(seen.number) else { continue };
+        waits.push(seen.started.saturating_sub(*begun));
+        let between = starts[..seen.others].iter().rev().take_while(|started| **started > *ended);
+        most = between.count().max(most);
+    }
+    (waits, most)
 }

@@ -87,16 +87,7 @@ impl Contention {
     pub(crate) fn any_deadline(set: &TaskSet) -> Result<Self, Overflow> {
         let (cores, resources) = (set.cores().len(), set.resources().len());
         // 1. Which resources are used on more than one core, and the ceilings of the others.
-        let mut used_on = vec![None; resources];
-        let mut is_global = vec![false; resources];
-        let mut ceilings = vec![None; resources];
-        for (at, task) in set.tasks().iter().enumerate() {
-            for request in set.requests(at) {
-                let resource = request.resource;
-                is_global[resource] |= *used_on[resource].get_or_insert(task.core) != task.core;
-                ceilings[resource] = Some(task.priority).max(ceilings[resource]);
-            }
-        }
+        let (is_global, ceilings) = users(set);
         // 2. Requests per task, one per resource; a nested section of a local resource is a section of its own.
         let (mut global, mut local) = (Vec::<Use>::new(), Vec::<Use>::new());
         let mut tasks = Vec::with_capacity(set.tasks().len());
@@ -130,21 +121,7 @@ impl Contention {
             });
         }
         // 3. Which tasks are above and below each task.
-        let mut order: Vec<usize> = (0..tasks.len()).collect();
-        order.sort_by_key(|&at| (tasks[at].core, Reverse(tasks[at].priority)));
-        let mut core_start = 0;
-        while core_start < order.len() {
-            let core = tasks[order[core_start]].core;
-            let core_end = core_start + order[core_start..].partition_point(|&at| tasks[at].core == core);
-            for position in core_start..core_end {
-                let priority = tasks[order[position]].priority;
-                let as_urgent = |&at: &usize| tasks[at].priority >= priority;
-                let split = core_start + order[core_start..core_end].partition_point(as_urgent);
-                tasks[order[position]].higher = core_start..split;
-                tasks[order[position]].lower = split..core_end;
-            }
-            core_start = core_end;
-        }
+        let order = rank(&mut tasks);
         // 4. Per resource and core: the requests, and the sum of the other cores' longest ones.
         global.iter_mut().enumerate().for_each(|(at, request)| request.request = at);
         let mut uses = global.clone();
@@ -157,17 +134,7 @@ impl Contention {
         for at in 1..uses_at.len() {
             uses_at[at] += uses_at[at - 1];
         }
-        let mut spin = vec![0; resources * cores];
-        for (resource, of_resource) in spin.chunks_mut(cores.max(1)).enumerate() {
-            let longest = |core| {
-                let at = resource * cores + core;
-                uses[uses_at[at]..uses_at[at + 1]].first().map_or(0, |request| u128::from(request.length))
-            };
-            let all: u128 = (0..cores).map(longest).sum();
-            for (core, others) in of_resource.iter_mut().enumerate() {
-                *others = u64::try_from(all - longest(core)).map_err(|_| Overflow)?;
-            }
-        }
+        let spin = spin_once(&uses, &uses_at, resources, cores)?;
         Ok(Self { cores, resources, tasks, order, global, local, uses, uses_at, spin, ceilings })
     }
 
@@ -302,4 +269,57 @@ impl BlockingTerm {
     pub(crate) fn larger(self, other: Self) -> Self {
         if other.time > self.time { other } else { self }
     }
+}
+
+/// By resource, whether tasks of several cores use it, and the most urgent user's priority.
+fn users(set: &TaskSet) -> (Vec<bool>, Vec<Option<u32>>) {
+    let resources = set.resources().len();
+    let mut used_on = vec![None; resources];
+    let mut is_global = vec![false; resources];
+    let mut ceilings = vec![None; resources];
+    for (at, task) in set.tasks().iter().enumerate() {
+        for request in set.requests(at) {
+            let resource = request.resource;
+            is_global[resource] |= *used_on[resource].get_or_insert(task.core) != task.core;
+            ceilings[resource] = Some(task.priority).max(ceilings[resource]);
+        }
+    }
+    (is_global, ceilings)
+}
+
+/// Sets which tasks are above and below each; the tasks by core, the most urgent first.
+fn rank(tasks: &mut [Row]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..tasks.len()).collect();
+    order.sort_by_key(|&at| (tasks[at].core, Reverse(tasks[at].priority)));
+    let mut core_start = 0;
+    while core_start < order.len() {
+        let core = tasks[order[core_start]].core;
+        let core_end = core_start + order[core_start..].partition_point(|&at| tasks[at].core == core);
+        for position in core_start..core_end {
+            let priority = tasks[order[position]].priority;
+            let as_urgent = |&at: &usize| tasks[at].priority >= priority;
+            let split = core_start + order[core_start..core_end].partition_point(as_urgent);
+            tasks[order[position]].higher = core_start..split;
+            tasks[order[position]].lower = split..core_end;
+        }
+        core_start = core_end;
+    }
+    order
+}
+
+/// Per resource and core, the sum of the other cores' longest requests. `uses` are sorted by resource, core and length, and
+/// `uses_at` has where each begins.
+fn spin_once(uses: &[Use], uses_at: &[usize], resources: usize, cores: usize) -> Result<Vec<u64>, Overflow> {
+    let mut spin = vec![0; resources * cores];
+    for (resource, of_resource) in spin.chunks_mut(cores.max(1)).enumerate() {
+        let longest = |core| {
+            let at = resource * cores + core;
+            uses[uses_at[at]..uses_at[at + 1]].first().map_or(0, |request| u128::from(request.length))
+        };
+        let all: u128 = (0..cores).map(longest).sum();
+        for (core, others) in of_resource.iter_mut().enumerate() {
+            *others = u64::try_from(all - longest(core)).map_err(|_| Overflow)?;
+        }
+    }
+    Ok(spin)
 }

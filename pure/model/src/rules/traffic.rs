@@ -129,6 +129,23 @@ fn messages(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
     }
 }
 
+/// What helps a reader that takes too little: `sends` values come every `tw` ns, and it takes `takes` every `tr` ns.
+fn remedy(name: &str, released: bool, (sends, tw): (u128, u128), (takes, tr): (u128, u128)) -> String {
+    let needed = (sends * tr).div_ceil(tw);
+    // The longest period of the reader with which it keeps up, rounded down.
+    let fitting = u64::try_from(takes * tw / sends).ok().filter(|ns| *ns > 0).map(Duration::from_ns);
+    let faster = fitting.map(|every| match released {
+        true => format!("let `{name}` be released every {every} or faster: `sporadic = \"{every}\"`"),
+        false => format!("let `{name}` run every {every} or faster"),
+    });
+    let more =
+        (!released).then(|| format!("let it take {needed} per release: `takes-per-release = {needed}`"));
+    match (faster, more) {
+        (None, None) => "let the writer send less".to_owned(),
+        (faster, more) => [faster, more].into_iter().flatten().collect::<Vec<_>>().join(", or "),
+    }
+}
+
 pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
     messages(draft, links, faults);
     for (channel, link) in draft.channels.iter().zip(links).filter(|(channel, _)| channel.lane.is_none()) {
@@ -154,20 +171,7 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
         if takes == 0 || sends * tr <= takes * tw {
             continue;
         }
-        let needed = (sends * tr).div_ceil(tw);
-        // The longest period of the reader with which it keeps up, rounded down.
-        let fitting = u64::try_from(takes * tw / sends).ok().filter(|ns| *ns > 0).map(Duration::from_ns);
-        let name = party_name(draft, *reader);
-        let faster = fitting.map(|every| match released {
-            true => format!("let `{name}` be released every {every} or faster: `sporadic = \"{every}\"`"),
-            false => format!("let `{name}` run every {every} or faster"),
-        });
-        let more =
-            (!released).then(|| format!("let it take {needed} per release: `takes-per-release = {needed}`"));
-        let help = match (faster, more) {
-            (None, None) => "let the writer send less".to_owned(),
-            (faster, more) => [faster, more].into_iter().flatten().collect::<Vec<_>>().join(", or "),
-        };
+        let help = remedy(party_name(draft, *reader), released, (sends, tw), (takes, tr));
         let message = format!("queue `{}` receives more values than its reader takes", channel.name);
         let text = format!("`{}` takes {takes} per {taken_every}", party_name(draft, *reader));
         let also = format!("`{}` sends {sends} per {sent_every}", party_name(draft, writer));

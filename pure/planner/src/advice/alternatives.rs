@@ -94,11 +94,18 @@ fn responses(model: &Model, placements: &Placements<'_>, placement: usize, core:
         let why = format!("not needed: the deadline {deadline} is within the period {period}");
         [Row::new(plain, says), Row::new(long, why)]
     };
+    let phases = phases(model, placements, placement, core);
+    [plain, long, Row::new("response time, offsets", phases)]
+}
+
+/// What the analysis by phases says.
+fn phases(model: &Model, placements: &Placements<'_>, placement: usize, core: &AnalysedCore) -> String {
+    let at = &placements.placements[placement];
     let few = core.jobs_in_phase().is_some_and(|jobs| jobs <= JOBS_ASKED_OFTEN);
-    let phases = match (&at.in_phase, &verdict) {
+    match (&at.in_phase, &placements.verdict(placement)) {
         (Some(Verdict::Schedulable(_)), _) => "used".to_owned(),
         (Some(Verdict::NotShown(Why::Passes(past))), _) => {
-            format!("says no: R is at least {}", past_deadline(past))
+            format!("says no: R is at least {}", past.from_arrival.rounded_above(at.task.deadline))
         }
         (Some(Verdict::NotShown(Why::Steps(n))), _) => format!("no answer: given up after {n} steps"),
         (Some(_), _) => "no answer".to_owned(),
@@ -122,8 +129,7 @@ fn responses(model: &Model, placements: &Placements<'_>, placement: usize, core:
         },
         (None, Ok(Verdict::Schedulable(_))) => "not needed: shown without".to_owned(),
         (None, _) => "no answer".to_owned(),
-    };
-    [plain, long, Row::new("response time, offsets", phases)]
+    }
 }
 
 /// A cost and a T'.

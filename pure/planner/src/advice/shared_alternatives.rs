@@ -9,6 +9,7 @@ use taut_analysis::uni::edf::response::{self, Locks};
 use taut_analysis::uni::edf::srp::Levels;
 use taut_analysis::{Verdict, Why};
 use taut_model::{LockingProtocol, Model, SchedulingPolicy};
+use taut_time::Duration;
 
 use crate::advice::alternatives::Row;
 use crate::placement::Placements;
@@ -16,6 +17,50 @@ use crate::response::shared::Shared;
 use crate::response::shared::charge::charged;
 use crate::response::shared::choose::{Answer, is_global};
 use crate::response::shared::protocols::{Analysis, all_analyses, beside, names};
+
+/// What other analyses are compared with.
+struct Beside {
+    /// The manifest states a protocol.
+    pinned: bool,
+    /// The resources have several protocols.
+    mixed: bool,
+    chosen: Option<LockingProtocol>,
+    /// The response time by the analysis that was used.
+    response: Option<Duration>,
+}
+
+impl Beside {
+    /// What an analysis says that keeps all deadlines, and has this response time. `first`: of its protocol's analyses.
+    fn kept(&self, locking: LockingProtocol, first: bool, exact: Duration) -> String {
+        let (found, is_chosen) = (exact.rounded(), Some(locking) == self.chosen);
+        match self.response {
+            _ if first && is_chosen && !self.mixed => format!("used: R = {found}"),
+            Some(_) if self.mixed => format!("not asked for: would give R = {found}"),
+            Some(response) if response == exact && is_chosen => {
+                "not needed: would give the same R".to_owned()
+            }
+            // Of one protocol, the bound of the first analysis is never above those of the others.
+            Some(_) if is_chosen => format!("weaker: would give R = {found}"),
+            Some(_) if !self.pinned => format!("not needed: would give R = {found}"),
+            Some(_) => format!("not asked for: would give R = {found}"),
+            // A protocol that no pin excludes has been tried, and would have been taken.
+            None => format!("not asked for: would give R = {found}, all deadlines kept"),
+        }
+    }
+
+    /// Whether the plan asked an analysis that does not keep all deadlines.
+    fn tried(&self, locking: LockingProtocol, first: bool) -> &'static str {
+        // Candidates are tried in order, up to the first that keeps all deadlines.
+        let place = |locking| all_analyses().position(|(other, ..)| Some(other) == locking);
+        let used = first && Some(locking) == self.chosen && !self.mixed;
+        match self.response {
+            None if used => "used, says no",
+            None if first && !self.pinned => "tried, says no",
+            Some(_) if first && !self.pinned && place(Some(locking)) < place(self.chosen) => "tried, says no",
+            _ => "says no",
+        }
+    }
+}
 
 impl Shared {
     /// What each analysis says of a placement.
@@ -69,15 +114,16 @@ impl Shared {
         global: &[bool],
     ) -> Vec<Row> {
         let chosen = self.chosen(global);
-        let pinned = (0..global.len()).any(|at| global[at] && model.protocol(at).is_some());
-        let response = self.response(placements, placement);
+        let mut guards = global.iter().zip(&self.protocols).filter(|(global, _)| **global);
+        let beside_others = Beside {
+            pinned: (0..global.len()).any(|at| global[at] && model.protocol(at).is_some()),
+            mixed: guards.any(|(_, (locking, _))| Some(*locking) != chosen),
+            chosen,
+            response: self.response(placements, placement),
+        };
         let keeps = placements.placements.iter().any(|placement| !placement.task.non_preemptive.is_zero());
         let mut rows = Vec::new();
-        // Candidates are tried in order, up to the first that keeps all deadlines.
-        let place = |locking| all_analyses().position(|(other, ..)| Some(other) == locking);
-        let mut guards = global.iter().zip(&self.protocols).filter(|(global, _)| **global);
-        let mixed = guards.any(|(_, (locking, _))| Some(*locking) != chosen);
-        if mixed && !matches!(self.answer, Answer::Refused) {
+        if beside_others.mixed && !matches!(self.answer, Answer::Refused) {
             rows.push(Row::new(beside(), self.says(model, placements, placement)));
         }
         for (locking, Analysis(name, analysis), first) in all_analyses() {
@@ -91,38 +137,14 @@ impl Shared {
                 rows.push(Row::fails(name, why));
                 continue;
             }
-            let used = first && Some(locking) == chosen && !mixed;
             let found = charged(model, placements, global, &vec![suspends; global.len()], None)
                 .and_then(|charged| analysis(&charged.set));
             let says = match found {
                 Ok(Verdict::Schedulable(bounds)) => {
-                    let exact = bounds.tasks[placement].from_arrival;
-                    let found = exact.rounded();
-                    match response {
-                        _ if used => format!("used: R = {found}"),
-                        Some(_) if mixed => format!("not asked for: would give R = {found}"),
-                        Some(response) if response == exact && Some(locking) == chosen => {
-                            "not needed: would give the same R".to_owned()
-                        }
-                        // Of one protocol, the bound of the first analysis is never above those of the others.
-                        Some(_) if Some(locking) == chosen => {
-                            format!("weaker: would give R = {found}")
-                        }
-                        Some(_) if !pinned => format!("not needed: would give R = {found}"),
-                        Some(_) => format!("not asked for: would give R = {found}"),
-                        // A protocol that no pin excludes has been tried, and would have been taken.
-                        None => format!("not asked for: would give R = {found}, all deadlines kept"),
-                    }
+                    beside_others.kept(locking, first, bounds.tasks[placement].from_arrival)
                 }
                 Ok(Verdict::NotShown(Why::Passes(bounds)) | Verdict::Unschedulable(bounds)) => {
-                    let tried = match response {
-                        _ if used && response.is_none() => "used, says no",
-                        None if first && !pinned => "tried, says no",
-                        Some(_) if first && !pinned && place(Some(locking)) < place(chosen) => {
-                            "tried, says no"
-                        }
-                        _ => "says no",
-                    };
+                    let tried = beside_others.tried(locking, first);
                     let late = bounds.tasks.iter().position(|task| task.status == Status::Passes);
                     match late {
                         Some(late) => {
@@ -172,24 +194,8 @@ impl Shared {
             _ => "not run: some deadline is not shown to be kept".to_owned(),
         };
         rows.push(Row::new("EDF response times", times));
-        let local = !any && !model.resources().is_empty();
-        if local {
-            // The other of the two ways to guard resources of one core.
-            let floors = self.test.contains("floors");
-            let (name, locks) = match floors {
-                true => ("ceilings (SRP)", Locks::Srp(Levels::Deadline)),
-                false => ("deadline floors (DFP)", Locks::Dfp(Floors::Shared)),
-            };
-            let found = charged(model, placements, global, &vec![false; global.len()], None)
-                .and_then(|charged| response::core(&charged.set, at.core, locks));
-            let mine = placements.cores[at.core].members.iter().position(|&member| member == placement);
-            let says = match (found, mine) {
-                (Ok(Verdict::Schedulable(found)), Some(mine)) => {
-                    format!("not asked for: would give R = {}", found[mine].from_arrival.rounded())
-                }
-                _ => "not asked for: would show no bound on R".to_owned(),
-            };
-            rows.push(Row::new(name, says));
+        if !any && !model.resources().is_empty() {
+            rows.push(self.other_local(model, placements, placement, global));
         }
         let used = placements.cores[at.core]
             .analysis
@@ -222,6 +228,32 @@ impl Shared {
         }
         rows.push(Row::fails("response times and offsets by priority", "the cores go by EDF"));
         rows
+    }
+
+    /// The row for the other of the two ways to guard resources of one core.
+    fn other_local(
+        &self,
+        model: &Model,
+        placements: &Placements<'_>,
+        placement: usize,
+        global: &[bool],
+    ) -> Row {
+        let at = &placements.placements[placement];
+        let floors = self.test.contains("floors");
+        let (name, locks) = match floors {
+            true => ("ceilings (SRP)", Locks::Srp(Levels::Deadline)),
+            false => ("deadline floors (DFP)", Locks::Dfp(Floors::Shared)),
+        };
+        let found = charged(model, placements, global, &vec![false; global.len()], None)
+            .and_then(|charged| response::core(&charged.set, at.core, locks));
+        let mine = placements.cores[at.core].members.iter().position(|&member| member == placement);
+        let says = match (found, mine) {
+            (Ok(Verdict::Schedulable(found)), Some(mine)) => {
+                format!("not asked for: would give R = {}", found[mine].from_arrival.rounded())
+            }
+            _ => "not asked for: would show no bound on R".to_owned(),
+        };
+        Row::new(name, says)
     }
 
     /// The protocol of the resources of several cores.

@@ -1,42 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+use core::ops::Range;
+
 use super::{GlobalRequests, PLAIN, Parameters, Period, Rival, Row, SHORT, Solution, Stale, Trial, Users};
 use crate::multi::contention::{Contention, Use};
 use crate::multi::guarded::{Guard, GuardedSet};
 use crate::multi::mpcp_blocking::ceilings;
+
+/// By task, its place in the order of cores and urgencies; by core, its places.
+fn places(contention: &Contention) -> (Vec<usize>, Vec<Range<usize>>) {
+    let mut place = vec![0; contention.order.len()];
+    contention.order.iter().enumerate().for_each(|(at, &task)| place[task] = at);
+    let mut cores = vec![0..0; contention.cores];
+    for (at, &task) in contention.order.iter().enumerate() {
+        let core = &mut cores[contention.tasks[task].core];
+        *core = if core.end == 0 { at..at + 1 } else { core.start..at + 1 };
+    }
+    (place, cores)
+}
+
+/// By resource, who uses it.
+fn users(guarded: &GuardedSet, requests: &[GlobalRequests]) -> Vec<Users> {
+    let contention = &guarded.contention;
+    let mut of_resource = vec![Users::default(); contention.resources];
+    for (at, request) in requests.iter().enumerate() {
+        of_resource[request.resource].requests.push(at);
+    }
+    for section in &contention.local {
+        of_resource[section.resource].core = Some(contention.tasks[section.task].core);
+    }
+    for (resource, users) in of_resource.iter_mut().enumerate() {
+        users.longer = guarded.longer(resource);
+    }
+    of_resource
+}
+
+/// By core, its requests, those with the highest ceiling first.
+fn by_ceiling(requests: &[GlobalRequests], rows: &[Row], cores: usize) -> Vec<Vec<usize>> {
+    let mut by_ceiling = vec![Vec::new(); cores];
+    for (at, request) in requests.iter().enumerate() {
+        by_ceiling[rows[request.place].core].push(at);
+    }
+    for of_core in &mut by_ceiling {
+        of_core.sort_by_key(|&at| core::cmp::Reverse(requests[at].ceiling));
+    }
+    by_ceiling
+}
 
 impl Trial {
     /// Lays out a set with its guards and costs.
     pub fn new(guarded: &GuardedSet) -> Self {
         let contention = &guarded.contention;
         let tasks = contention.order.len();
-        let mut place = vec![0; tasks];
-        contention.order.iter().enumerate().for_each(|(at, &task)| place[task] = at);
-        let mut cores = vec![0..0; contention.cores];
-        for (at, &task) in contention.order.iter().enumerate() {
-            let core = &mut cores[contention.tasks[task].core];
-            *core = if core.end == 0 { at..at + 1 } else { core.start..at + 1 };
-        }
+        let (place, cores) = places(contention);
         let requests = global_requests(contention, &place);
         let rows = rows(contention, guarded);
-        let mut of_resource = vec![Users::default(); contention.resources];
-        for (at, request) in requests.iter().enumerate() {
-            of_resource[request.resource].requests.push(at);
-        }
-        for section in &contention.local {
-            of_resource[section.resource].core = Some(contention.tasks[section.task].core);
-        }
-        for (resource, users) in of_resource.iter_mut().enumerate() {
-            users.longer = guarded.longer(resource);
-        }
-        let mut by_ceiling = vec![Vec::new(); contention.cores];
-        for (at, request) in requests.iter().enumerate() {
-            by_ceiling[rows[request.place].core].push(at);
-        }
-        for of_core in &mut by_ceiling {
-            of_core.sort_by_key(|&at| core::cmp::Reverse(requests[at].ceiling));
-        }
+        let of_resource = users(guarded, &requests);
+        let by_ceiling = by_ceiling(&requests, &rows, contention.cores);
         let times = rows.iter().map(|row| u128::from(row.period) + u128::from(row.jitter));
         let weights = requests.iter().map(GlobalRequests::weight);
         let limits = rows.iter().map(|row| row.limit.unwrap_or(0).into());

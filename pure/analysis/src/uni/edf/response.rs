@@ -80,6 +80,20 @@ pub enum Locks {
     Dfp(Floors),
 }
 
+/// The longest blocker at d ≥ 0, with the section that it is, and the next d at which the blocking may be longer.
+fn blocking(blockers: &[Blocker], d: i128) -> ((u64, Option<(usize, usize)>), i128) {
+    let (mut longest, mut next) = ((0, None), i128::MAX);
+    for blocker in blockers {
+        let [from, until] = [blocker.from, blocker.until].map(|time| i128::from(time.as_ns()));
+        if from > d {
+            next = next.min(from);
+        } else if d < until && blocker.time.as_ns() > longest.0 {
+            longest = (blocker.time.as_ns(), blocker.of);
+        }
+    }
+    (longest, next)
+}
+
 /// Bounds the response times of the task at `which`; a value past the deadline is still a bound. `exact`: the
 /// arrivals are free.
 ///
@@ -269,15 +283,8 @@ impl Periods {
                 row.most = row.due_by(d)?;
                 next = next.min(row.due() + i128::from(row.most) * i128::from(row.period));
             }
-            let (mut blocking, mut of) = (0, None);
-            for blocker in blockers {
-                let [from, until] = [blocker.from, blocker.until].map(|time| i128::from(time.as_ns()));
-                if from > d.max(0) {
-                    next = next.min(from);
-                } else if d.max(0) < until && blocker.time.as_ns() > blocking {
-                    (blocking, of) = (blocker.time.as_ns(), blocker.of);
-                }
-            }
+            let ((blocking, of), rises) = blocking(blockers, d.max(0));
+            next = next.min(rises);
             // 3. L(a): starts from the previous L, unless the blocking is shorter than before.
             let own_jobs = self.rows[which].most;
             let fixed = own_jobs.checked_mul(own.cost).and_then(|time| time.checked_add(blocking));

@@ -50,6 +50,11 @@ impl Reader<'_> {
                 self.sketch.lose(self.places.at(cpu), what);
             }
         }
+        self.sections(node, resource, locks);
+    }
+
+    /// The sections of a resource: after the name of a task its sections.
+    fn sections(&mut self, node: Node<'_, '_>, resource: usize, locks: &mut BTreeMap<usize, Vec<Span>>) {
         let mut user = None;
         for segment in list(node, "critical_sections") {
             let here = self.places.at(segment);

@@ -30,6 +30,30 @@ use taut_plan::{ResourcePlan, TermPlan};
 /// What servers are analysed under.
 const UNDER_EDF: &str = "servers are analysed under fixed priority";
 
+/// Why a resource has its protocol. `global`: its users are on several cores; `floors`: resources of one core have deadline
+/// floors.
+fn reason(
+    model: &Model,
+    (at, protocol): (usize, LockingProtocol),
+    global: bool,
+    floors: bool,
+) -> &'static str {
+    let edf = model.platform().scheduler == SchedulingPolicy::Edf;
+    match (model.resources()[at].protocol, model.protocol(at), global, edf) {
+        (Some(_), ..) => "as the manifest says",
+        (None, Some(_), ..) => "users on several cores: chosen together with the mechanisms of the states",
+        (None, None, false, true) if floors => {
+            "a deadline floor, because other resources of this manifest have one"
+        }
+        (None, None, false, _) => "all of its users are on one core: a ceiling is enough",
+        (None, None, true, true) => "users on several cores, under EDF: spinning",
+        (None, None, true, false) if protocol == LockingProtocol::Msrp => {
+            "users on several cores: spinning; suspending is tried only if that does not fit"
+        }
+        (None, None, true, false) => "users on several cores: spinning does not fit, this does",
+    }
+}
+
 /// What the analysis found about the whole.
 pub(crate) struct Shared {
     /// The protocol of each resource, and why that one.
@@ -80,27 +104,10 @@ impl Shared {
         } else {
             by_priority(model, placements, &global)
         };
-        let reason = |(at, resource): (usize, &taut_model::Shared)| {
-            let protocol = locking[at];
-            let reason = match (resource.protocol, model.protocol(at), global[at], edf) {
-                (Some(_), ..) => "as the manifest says",
-                (None, Some(_), ..) => {
-                    "users on several cores: chosen together with the mechanisms of the states"
-                }
-                (None, None, false, true) if floors => {
-                    "a deadline floor, because other resources of this manifest \
-                     have one"
-                }
-                (None, None, false, _) => "all of its users are on one core: a ceiling is enough",
-                (None, None, true, true) => "users on several cores, under EDF: spinning",
-                (None, None, true, false) if protocol == LockingProtocol::Msrp => {
-                    "users on several cores: spinning; suspending is tried only if that does not fit"
-                }
-                (None, None, true, false) => "users on several cores: spinning does not fit, this does",
-            };
-            (protocol, reason.to_owned())
+        let reason = |(at, protocol): (usize, &LockingProtocol)| {
+            (*protocol, reason(model, (at, *protocol), global[at], floors).to_owned())
         };
-        let protocols = model.resources().iter().enumerate().map(reason).collect();
+        let protocols = locking.iter().enumerate().map(reason).collect();
         Some(Self { protocols, test, answer })
     }
 

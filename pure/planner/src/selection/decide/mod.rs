@@ -57,34 +57,7 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
         mechanisms: vec![None; open.channels().len()],
         protocols: vec![None; open.resources().len()],
     };
-    let mut open = open;
-    for id in open.channel_ids().collect::<Vec<_>>() {
-        let pinned = open.channel(id).mechanism.filter(|pinned| pinned.locking().is_some());
-        if let Some(why) = pinned.and_then(|_| state::unlockable(&open, id)) {
-            faults.push(state::refused(&open, id, &why));
-            open = open.with_any(id);
-        }
-    }
-    // Each pin fits alone. Together, the parties may copy for longer than they execute, or than 64 bits hold. The
-    // proof must not count less than there is, so pins are added one after another, and a pin that does not fit the
-    // earlier ones is refused.
-    if open.decided(&decisions).is_none() {
-        let pinned: Vec<_> = open.channel_ids().filter(|id| open.channel(*id).mechanism.is_some()).collect();
-        for (at, &id) in pinned.iter().enumerate() {
-            let so_far = pinned[at + 1..].iter().fold(open.clone(), |open, later| open.with_any(*later));
-            if so_far.decided(&decisions).is_some() {
-                continue;
-            }
-            let why = match open.channel(id).mechanism.and_then(Mechanism::locking) {
-                Some(_) => {
-                    "with the locks of other channels its parties would copy for longer than they execute"
-                }
-                None => COPIES_OVERFLOW,
-            };
-            faults.push(state::refused(&open, id, why));
-            open = open.with_any(id);
-        }
-    }
+    let open = pins_that_fit(open, &decisions, faults);
     let candidates = state::candidates(&open);
     let mut decision = None;
     if !candidates.is_empty() {
@@ -112,4 +85,36 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
     });
     let model = settle::settle(&model).into_owned();
     Decided { model, open, decisions, decision }
+}
+
+/// The model without the pins that do not fit, each of which is reported.
+fn pins_that_fit(mut open: Model, decisions: &Decisions, faults: &mut Vec<Fault>) -> Model {
+    for id in open.channel_ids().collect::<Vec<_>>() {
+        let pinned = open.channel(id).mechanism.filter(|pinned| pinned.locking().is_some());
+        if let Some(why) = pinned.and_then(|_| state::unlockable(&open, id)) {
+            faults.push(state::refused(&open, id, &why));
+            open = open.with_any(id);
+        }
+    }
+    // Each pin fits alone. Together, the parties may copy for longer than they execute, or than 64 bits hold. The
+    // proof must not count less than there is, so pins are added one after another, and a pin that does not fit the
+    // earlier ones is refused.
+    if open.decided(decisions).is_none() {
+        let pinned: Vec<_> = open.channel_ids().filter(|id| open.channel(*id).mechanism.is_some()).collect();
+        for (at, &id) in pinned.iter().enumerate() {
+            let so_far = pinned[at + 1..].iter().fold(open.clone(), |open, later| open.with_any(*later));
+            if so_far.decided(decisions).is_some() {
+                continue;
+            }
+            let why = match open.channel(id).mechanism.and_then(Mechanism::locking) {
+                Some(_) => {
+                    "with the locks of other channels its parties would copy for longer than they execute"
+                }
+                None => COPIES_OVERFLOW,
+            };
+            faults.push(state::refused(&open, id, why));
+            open = open.with_any(id);
+        }
+    }
+    open
 }

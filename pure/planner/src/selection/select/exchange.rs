@@ -18,17 +18,7 @@ pub(super) fn exchange(
     aim: Aim,
     (selection, judged): &mut (Selection, Judged),
 ) -> Result<(), Overflow> {
-    let mut free = Vec::new();
-    for (object, &bits) in problem.objects.iter().zip(possible) {
-        let mut cheapest: Option<(u64, usize)> = None;
-        for at in offers(bits).filter(|at| object.offers[*at].guard == Guard::Absent) {
-            let bytes = problem.bytes(&object.offers[at], &judged.responses)?.unwrap_or(u64::MAX);
-            if cheapest.is_none_or(|cheapest| bytes < cheapest.0) {
-                cheapest = Some((bytes, at));
-            }
-        }
-        free.push(cheapest.map(|(_, at)| at));
-    }
+    let free = unguarded(problem, possible, judged)?;
     let mut bits: Vec<u64> = selection.iter().map(|offer| 1 << offer).collect();
     let mut again = true;
     while again {
@@ -73,6 +63,22 @@ pub(super) fn exchange(
         }
     }
     Ok(())
+}
+
+/// By object, its cheapest offer without a guard.
+fn unguarded(problem: &Problem, possible: &[u64], judged: &Judged) -> Result<Vec<Option<usize>>, Overflow> {
+    let mut free = Vec::with_capacity(possible.len());
+    for (object, &bits) in problem.objects.iter().zip(possible) {
+        let mut cheapest: Option<(u64, usize)> = None;
+        for at in offers(bits).filter(|at| object.offers[*at].guard == Guard::Absent) {
+            let bytes = problem.bytes(&object.offers[at], &judged.responses)?.unwrap_or(u64::MAX);
+            if cheapest.is_none_or(|cheapest| bytes < cheapest.0) {
+                cheapest = Some((bytes, at));
+            }
+        }
+        free.push(cheapest.map(|(_, at)| at));
+    }
+    Ok(free)
 }
 
 /// The measures of these offers, if everything is kept and they are better.

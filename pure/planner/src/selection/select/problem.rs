@@ -114,6 +114,46 @@ impl fmt::Display for ProblemFault {
 
 impl core::error::Error for ProblemFault {}
 
+/// Which resources the objects are; an object that does not fit the set is refused.
+fn taken(objects: &[ObjectOffers], tasks: usize, resources: usize) -> Result<Vec<bool>, ProblemFault> {
+    let mut taken = vec![false; resources];
+    for (at, object) in objects.iter().enumerate() {
+        let twice = taken.get_mut(object.resource).is_none_or(|taken| std::mem::replace(taken, true));
+        let known = |offer: &Offer| {
+            let timed = match &offer.memory {
+                OfferMemory::Fixed(_) | OfferMemory::Asked(_) => true,
+                OfferMemory::Timed(buffers) => {
+                    buffers.writer < tasks && buffers.readers.iter().all(|reader| *reader < tasks)
+                }
+            };
+            timed && offer.added.iter().all(|(task, _)| *task < tasks)
+        };
+        let some = (1..=64).contains(&object.offers.len());
+        if twice || !some || !object.offers.iter().all(known) {
+            return Err(ProblemFault::Object(at));
+        }
+    }
+    Ok(taken)
+}
+
+/// By resource, the longest request, and for each task that requests it how often a job does.
+fn requests(set: &TaskSet) -> (Vec<u64>, Vec<Vec<(usize, u64)>>) {
+    let (tasks, resources) = (set.tasks().len(), set.resources().len());
+    let (mut longest, mut requests) = (vec![0; resources], vec![Vec::new(); resources]);
+    for (task, request) in (0..tasks).flat_map(|task| set.requests(task).iter().map(move |it| (task, it))) {
+        longest[request.resource] = request.length.as_ns().max(longest[request.resource]);
+        requests[request.resource].push((task, u64::from(request.count)));
+    }
+    for of_resource in &mut requests {
+        of_resource.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0 };
+            same
+        });
+    }
+    (longest, requests)
+}
+
 impl Problem {
     /// Lays out a problem: minimise memory, keep deadlines only. Costs in the set include all sections, but not what
     /// offers add. A resource of the set that belongs to no object has the guard that `others` gives it, by position.
@@ -130,39 +170,11 @@ impl Problem {
             .map_err(|Overflow| ProblemFault::Overflow)?
             .map_err(ProblemFault::NotApplicable)?;
         let (tasks, resources) = (set.tasks().len(), set.resources().len());
-        let mut taken = vec![false; resources];
-        for (at, object) in objects.iter().enumerate() {
-            let twice = taken.get_mut(object.resource).is_none_or(|taken| std::mem::replace(taken, true));
-            let known = |offer: &Offer| {
-                let timed = match &offer.memory {
-                    OfferMemory::Fixed(_) | OfferMemory::Asked(_) => true,
-                    OfferMemory::Timed(buffers) => {
-                        buffers.writer < tasks && buffers.readers.iter().all(|reader| *reader < tasks)
-                    }
-                };
-                timed && offer.added.iter().all(|(task, _)| *task < tasks)
-            };
-            let some = (1..=64).contains(&object.offers.len());
-            if twice || !some || !object.offers.iter().all(known) {
-                return Err(ProblemFault::Object(at));
-            }
-        }
+        let taken = taken(&objects, tasks, resources)?;
         for (resource, taken) in taken.into_iter().enumerate() {
             guarded.guard(resource, if taken { Guard::Absent } else { others(resource) });
         }
-        let (mut longest, mut requests) = (vec![0; resources], vec![Vec::new(); resources]);
-        for (task, request) in (0..tasks).flat_map(|task| set.requests(task).iter().map(move |it| (task, it)))
-        {
-            longest[request.resource] = request.length.as_ns().max(longest[request.resource]);
-            requests[request.resource].push((task, u64::from(request.count)));
-        }
-        for of_resource in &mut requests {
-            of_resource.dedup_by(|next, kept| {
-                let same = next.0 == kept.0;
-                kept.1 += if same { next.1 } else { 0 };
-                same
-            });
-        }
+        let (longest, requests) = requests(set);
         let loads = |object: &ObjectOffers| {
             object.offers.iter().map(|offer| LeastLoad::of(offer, &requests[object.resource])).collect()
         };
