@@ -339,7 +339,9 @@ fn several_channels_release_a_task() {
     assert!(model.channel_ids().all(|id| model.releases(id, taut_model::PartyId::Task(reader))));
 
     assert_eq!(check(draft(Vec::new())), [codes::BAD_TRIGGER], "none");
-    assert_eq!(check(draft(triggers(&["values", "values"]))), [codes::BAD_TRIGGER], "twice");
+    // Nothing then bounds the other queue.
+    let twice = check(draft(triggers(&["values", "values"])));
+    assert_eq!(twice, [codes::NO_DELIVERY, codes::BAD_TRIGGER], "twice");
     let mut mixed = triggers(&["values"]);
     mixed.extend(TriggerDraft::only("others"));
     assert_eq!(check(draft(mixed)), [codes::BAD_TRIGGER], "both keys");
@@ -351,10 +353,37 @@ fn several_channels_release_a_task() {
     let mut many = draft(Vec::new());
     let names: Vec<String> = (0..101).map(|at| format!("q{at}")).collect();
     many.channels.extend(names.iter().map(|name| queue(name, "writer", "reader")));
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let names: Vec<&str> = ["values", "others"].into_iter().chain(names.iter().map(String::as_str)).collect();
     real_time(&mut many.tasks[1]).arrival =
         ArrivalDraft::Sporadic { min_gap: ms(1), triggers: triggers(&names), device: None };
     assert_eq!(check(many), [codes::BAD_TRIGGER], "too many to wait for");
+}
+
+/// A queue between real-time tasks is bounded by its reader's period, or by what it releases.
+#[test]
+fn something_bounds_when_a_reader_looks_at_a_queue() {
+    let ms = Duration::from_ms;
+    let draft = |names: &[&str]| {
+        let mut draft = pair(ms(8), ms(8));
+        draft.tasks.push(task("tick", ms(8)));
+        draft.channels.push(queue("ticks", "tick", "reader"));
+        real_time(&mut draft.tasks[1]).arrival =
+            ArrivalDraft::Sporadic { min_gap: ms(8), triggers: triggers(names), device: None };
+        draft
+    };
+    // Were the tick paused, `values` would be full after some releases of its writer.
+    let (_, faults) = draft(&["ticks"]).build();
+    let [fault] = faults.as_slice() else { panic!("{faults:?}") };
+    assert_eq!(fault.code, codes::NO_DELIVERY);
+    assert_eq!(fault.message, "queue `values`: nothing bounds when `reader` looks at it");
+    assert_eq!(fault.primary.text, "other channels release it");
+    assert_eq!(check(draft(&["values", "ticks"])), []);
+    // A writer that is not real-time learns that the queue is full.
+    let mut best = draft(&["ticks"]);
+    best.tasks[0].class = ClassDraft::BestEffort(BestEffort::default());
+    assert_eq!(check(best), []);
+    // A trigger that does not exist may be the queue's name misspelt.
+    assert_eq!(check(draft(&["value"])), [codes::DANGLING_NAME]);
 }
 
 /// Tasks that trigger each other start if something else triggers one of them.

@@ -141,36 +141,6 @@ fn capacities() {
     assert!(places[..3].iter().all(|(place, _)| *place == MemoryMap::Process));
 }
 
-/// A reader that another channel releases looks at a queue only then, which may be never.
-#[test]
-fn a_chain_through_a_reader_that_someone_else_releases() {
-    let mut draft = empty(&[0]);
-    draft.tasks = vec![
-        periodic("clock", "10ms", "10ms", "1ms"),
-        periodic("data", "10ms", "10ms", "1ms"),
-        periodic("both", "10ms", "9ms", "1ms").with(|task| {
-            task.arrival = ArrivalDraft::Sporadic {
-                min_gap: time("10ms"),
-                triggers: TriggerDraft::only("tick"),
-                device: None,
-            };
-        }),
-    ];
-    draft.channels =
-        vec![queue("tick", "clock", "both", "Sample", None), queue("values", "data", "both", "Sample", None)];
-    let path = ["data", "values", "both"].map(String::from).to_vec();
-    draft.chains = vec![taut_model::ChainDraft {
-        name: "through".into(),
-        path,
-        max_latency: time("1s"),
-        max_reaction: None,
-    }];
-    let planned = plan(&draft);
-    assert!(!planned.plan.proven);
-    assert_eq!(planned.plan.channels[1].latency, None);
-    assert_snapshot!(shown(&planned.faults));
-}
-
 /// Every region starts at a multiple of 128, none overlap, and all lie in their map.
 fn check_map(plan: &Plan) {
     let mut process: Vec<Region> = plan.services.iter().map(|service| service.persistent).collect();

@@ -261,21 +261,14 @@ fn receiver(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fau
     looks(draft, channel, *reader, faults);
 }
 
-/// Refuses a queue from a real-time task to one that a device releases: nothing bounds how many values wait in it.
+/// Refuses a queue between real-time tasks whose reader something else releases: nothing bounds how many values wait in it.
 fn queue(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) {
     let from_real_time = link.writer.is_some_and(|writer| is_real_time(draft, writer));
     // Several readers of a queue are refused, or none of them is real-time.
     let [reader] = link.readers.as_slice() else { return };
-    if channel.kind == ChannelKind::Queue && from_real_time && has_device(draft, *reader) {
+    if channel.kind == ChannelKind::Queue && from_real_time {
         looks(draft, channel, *reader, faults);
     }
-}
-
-/// Whether a device releases this party.
-fn has_device(draft: &Draft, party: PartyId) -> bool {
-    let PartyId::Task(id) = party else { return false };
-    let ClassDraft::RealTime(task) = &draft.tasks[id.index()].class else { return false };
-    matches!(task.arrival, ArrivalDraft::Sporadic { device: Some(_), .. })
 }
 
 /// Checks that something bounds when a real-time reader looks at a channel: its period, or the channel.

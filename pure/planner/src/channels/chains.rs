@@ -62,14 +62,6 @@ struct Way {
     hops: Vec<Hop>,
 }
 
-/// Why a chain has no such form.
-enum Missing {
-    /// A task's response is not proven; that task's own fault reports it.
-    Response,
-    /// Another channel releases the reader of the queue at this step.
-    Looks(usize),
-}
-
 /// A limit that the manifest sets for a chain.
 #[derive(Clone, Copy)]
 struct Asked {
@@ -90,14 +82,7 @@ pub(crate) fn follow(known: &Known<'_>, at: usize, chain: &Chain, faults: &mut V
         reaction: None,
         reaction_path: Vec::new(),
     };
-    let way = match known.way(chain) {
-        Ok(way) => way,
-        Err(Missing::Response) => return plan,
-        Err(Missing::Looks(step)) => {
-            faults.push(known.nothing_bounds(at, chain, step));
-            return plan;
-        }
-    };
+    let Some(way) = known.way(chain) else { return plan };
     let latency = Asked { key: "max-latency", what: "latency", limit: chain.max_latency };
     match data_age(&way.first, &way.hops) {
         Ok(Verdict::Schedulable(age)) => {
@@ -151,32 +136,31 @@ impl Known<'_> {
         })
     }
 
-    fn way(&self, chain: &Chain) -> Result<Way, Missing> {
+    fn way(&self, chain: &Chain) -> Option<Way> {
         let mut tasks = Vec::new();
         let mut channels = Vec::new();
-        for (at, step) in chain.path.iter().enumerate() {
+        for step in &chain.path {
             match *step {
-                ChainStep::Task(id) => tasks.push((id, self.task(id).ok_or(Missing::Response)?)),
-                ChainStep::Channel(id) => channels.push((at, id)),
+                ChainStep::Task(id) => tasks.push((id, self.task(id)?)),
+                ChainStep::Channel(id) => channels.push(id),
             }
         }
-        let hop = |(pair, &(at, id)): (&[(TaskId, end_to_end::ChainTask)], &(usize, ChannelId))| {
-            let (writer, reader) = (pair[0].0, pair[1].0);
-            let channel = self.channel(id, writer, reader).ok_or(Missing::Looks(at))?;
-            Ok(Hop { channel, reader: pair[1].1 })
+        let hop = |(pair, &id): (&[(TaskId, end_to_end::ChainTask)], &ChannelId)| {
+            let channel = self.channel(id, pair[0].0, pair[1].0)?;
+            Some(Hop { channel, reader: pair[1].1 })
         };
         // In a synchronous flow, activations count at their nominal instants.
-        for ((_, task), &(_, id)) in tasks.iter_mut().zip(&channels) {
+        for ((_, task), &id) in tasks.iter_mut().zip(&channels) {
             if self.model.channel(id).flow == Flow::Synchronous {
                 task.jitter = Duration::ZERO;
             }
         }
-        let first = tasks.first().ok_or(Missing::Response)?.1;
-        let hops = tasks.windows(2).zip(&channels).map(hop).collect::<Result<_, Missing>>()?;
-        Ok(Way { first, hops })
+        let first = tasks.first()?.1;
+        let hops = tasks.windows(2).zip(&channels).map(hop).collect::<Option<_>>()?;
+        Some(Way { first, hops })
     }
 
-    /// The channel between two tasks; none if nothing bounds when the reader looks at the queue.
+    /// The channel between two tasks; none if its delivery has no bound, which a fault of its own reports.
     fn channel(&self, id: ChannelId, writer: TaskId, reader: TaskId) -> Option<end_to_end::ChainChannel> {
         let channel = self.model.channel(id);
         if channel.flow == Flow::Synchronous {
@@ -214,7 +198,7 @@ impl Known<'_> {
     /// # Errors
     /// [`Overflow`] if times do not fit in 64 bits.
     pub(crate) fn times(&self, chain: &Chain) -> Result<[Option<Duration>; 2], Overflow> {
-        let Ok(way) = self.way(chain) else { return Ok([None; 2]) };
+        let Some(way) = self.way(chain) else { return Ok([None; 2]) };
         let age = data_age(&way.first, &way.hops)?.bound().map(|age| age.until_output);
         let reaction = match chain.max_reaction {
             Some(_) => reaction(&way.first, &way.hops)?.bound().map(|found| found.total),
@@ -274,15 +258,6 @@ impl Known<'_> {
             ChainStep::Task(id) => self.model.task(id).name.clone(),
             ChainStep::Channel(id) => self.model.channel(id).name.clone(),
         }
-    }
-
-    fn nothing_bounds(&self, at: usize, chain: &Chain, step: usize) -> Fault {
-        let name = self.name(&chain.path[step]);
-        let message = format!("the latency of chain `{}` is not shown", chain.name);
-        let place = KeyPath::value(format!("chains.{at}.path.{step}"));
-        Fault::error(codes::CHAIN_TOO_SLOW, message, place, "the wait of a value has no bound")
-            .note(format!("the reader of `{name}` is released by another channel"))
-            .help("make the reader periodic, or let this channel release it")
     }
 }
 
