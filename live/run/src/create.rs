@@ -187,6 +187,8 @@ impl<'a, 'p> Create<'a, 'p> {
         let lane = found.first().filter(|(_, channel)| channel.is_timed());
         let lane =
             lane.and_then(|(_, channel)| channel.lane.as_ref()).ok_or_else(|| no_such("alarm", alarm))?;
+        // Of a valid plan the one reader is a real-time task (V4).
+        let task = self.task().ok_or_else(|| no_such("alarm", alarm))?;
         let (mut setters, mut lanes, mut listeners) = (Vec::new(), Vec::new(), Vec::new());
         for (_, channel) in &found {
             let (position, plan) = self.end::<P>(&channel.name, ChannelKind::Queue, false)?;
@@ -204,10 +206,9 @@ impl<'a, 'p> Create<'a, 'p> {
         let pending = SharedAlarms::new(PendingAlarms::new(lanes));
         let mut instants: Option<Box<dyn Instants + 'p>> = Some(Box::new(pending.clone()));
         for listener in listeners {
-            let task = self.task().unwrap_or(usize::MAX);
             self.app.triggers.push((task, Trigger::timed(instants.take(), listener)));
         }
-        let (rate, owner) = (JobRate::new(lane.takes), self.task().map_or(u16::MAX, index));
+        let (rate, owner) = (JobRate::new(lane.takes), index(task));
         Ok(AlarmReader { pending, setters: setters.into(), rate, owner, own: Own::new() })
     }
 

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use taut_sys::{clock, device};
 
@@ -19,7 +20,7 @@ use crate::native::TaskThread;
 use crate::{Component, Task};
 
 /// How long a thread without a wake sleeps between two looks at its service.
-const LOOK_MS: u16 = 1;
+const LOOK: Duration = Duration::from_millis(1);
 
 /// The device that releases a task: reads and writes without waiting.
 #[derive(Clone)]
@@ -117,7 +118,7 @@ impl<T: Task> TaskKind for DeviceBody<T> {
             }
             // While the service is paused, the device waits.
             let device = thread.context.is_running().then(|| self.device.as_fd());
-            let patience = wake.is_none().then_some(LOOK_MS);
+            let patience = wake.is_none().then_some(LOOK);
             if thread.wait_by(|| device::wait(device, wake, patience)) {
                 return Some((clock::monotonic_ns(), Release::Job(())));
             }

@@ -4,8 +4,10 @@
 //! Sleeping until a descriptor can be read, and reading and writing without waiting.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 use crate::error::{check, check_size};
+use crate::socket::{self, Poll};
 use crate::{Error, Result};
 
 /// Ends a sleep in [`wait`]. Any thread may ring it.
@@ -50,18 +52,14 @@ pub fn do_not_block(fd: BorrowedFd<'_>) -> Result {
 }
 
 /// Sleeps until `device` can be read, has failed or was closed by its other side, until `wake` is rung, until a signal arrives,
-/// or for at most `patience_ms`, if there is one. Returns whether the device ended the sleep.
+/// or until `patience` has passed, if there is one. Returns whether the device ended the sleep.
 ///
 /// *Real-time*: waits only for these; one system call.
-pub fn wait(device: Option<BorrowedFd<'_>>, wake: Option<&Wake>, patience_ms: Option<u16>) -> bool {
-    // `poll` skips negative descriptors.
-    let raw = |fd: Option<BorrowedFd<'_>>| fd.map_or(-1, |fd| fd.as_raw_fd());
-    let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    let mut entries = [entry(raw(device)), entry(raw(wake.map(|wake| wake.0.as_fd())))];
-    let patience = patience_ms.map_or(-1, libc::c_int::from);
-    // SAFETY: two entries, which are ours.
-    let ended = unsafe { libc::poll(entries.as_mut_ptr(), 2, patience) };
-    ended > 0 && entries[0].revents != 0
+pub fn wait(device: Option<BorrowedFd<'_>>, wake: Option<&Wake>, patience: Option<Duration>) -> bool {
+    let entry = |fd: Option<_>| fd.map_or(Poll::NOTHING, Poll::readable);
+    let mut entries = [entry(device), entry(wake.map(|wake| wake.0.as_fd()))];
+    // An error is a wait that did not happen: the caller looks, as after a signal.
+    socket::poll(&mut entries, patience).is_ok() && entries[0].ready()
 }
 
 /// Reads what is there, at most as much as fits, and returns how many bytes; 0 at the end of the file.
@@ -105,16 +103,17 @@ mod tests {
     fn a_sleep_ends_by_the_device_or_the_wake() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let wake = Wake::new().unwrap();
+        let ms = |ms| Some(Duration::from_millis(ms));
         let wait = |patience| wait(Some(ours.as_fd()), Some(&wake), patience);
         let before = Instant::now();
-        assert!(!wait(Some(30)));
+        assert!(!wait(ms(30)));
         assert!(before.elapsed() >= Duration::from_millis(30), "nothing was there");
         wake.ring();
         wake.ring();
         assert!(!wait(None), "the wake ended it");
         assert!(!wait(None), "until it is cleared");
         wake.clear();
-        assert!(!wait(Some(1)));
+        assert!(!wait(ms(1)));
         write(theirs.as_fd(), b"abc").unwrap();
         assert!(wait(None));
         assert!(super::wait(Some(ours.as_fd()), None, None), "still there");

@@ -322,6 +322,10 @@ pub struct Poll<'fd> {
 }
 
 impl<'fd> Poll<'fd> {
+    /// Waits for nothing: the kernel skips negative descriptors.
+    pub(crate) const NOTHING: Self =
+        Self { raw: libc::pollfd { fd: -1, events: 0, revents: 0 }, fd: std::marker::PhantomData };
+
     /// Waits until there is something to read, or the other end is gone.
     pub fn readable(fd: BorrowedFd<'fd>) -> Self {
         Self::new(fd, libc::POLLIN)
