@@ -62,9 +62,7 @@ impl task::Processing for Processing {
     type Error = Fault;
 
     fn release(&mut self, io: &mut task::processing::Io<'_>, job: &mut Job<'_>) -> Result<(), Fault> {
-        let Some(sound) = io.audio.receive(job) else {
-            return Ok(());
-        };
+        let Some(sound) = io.audio.receive(job) else { return Ok(()) };
         // `sanitised` brings any value that a client wrote into range.
         let settings = io.settings.latest(job).unwrap_or_default().sanitised();
         let mut stimulation = Stimulation::silent(self.frame);

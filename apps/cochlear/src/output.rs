@@ -67,13 +67,9 @@ impl<'p> Output<'p> {
 
 /// Creates the folder and all files, to check that they can be written.
 fn writable(folder: &Path) -> Result<(), Error> {
-    let make = |name| {
-        std::fs::create_dir_all(folder)?;
-        std::fs::File::create(folder.join(name)).map(drop)
-    };
-    [PICTURE, SOUND, TABLE]
-        .into_iter()
-        .try_for_each(make)
+    let make = |name| std::fs::File::create(folder.join(name)).map(drop);
+    std::fs::create_dir_all(folder)
+        .and_then(|()| [PICTURE, SOUND, TABLE].into_iter().try_for_each(make))
         .map_err(|error| Error::Output(folder.to_owned(), error))
 }
 
