@@ -365,6 +365,37 @@ fn drawn_alarms_are_taken_once_or_prevented() {
     }
 }
 
+/// A wake for an alarm of later counts as a job. An alarm that is set in the gap behind it, for an instant in that gap, releases a
+/// job at the gap's end, and that job is in time.
+#[test]
+fn an_alarm_in_the_gap_behind_a_wake_arrives_at_its_end() {
+    const ROUNDS: u64 = 15;
+    for (name, executor) in EXECUTORS {
+        let keys = "capacity = 4\ntakes-per-release = 4\n";
+        let (outcome, jobs) = steered(
+            &tables(executor, TRIGGERED, keys),
+            |_, _| Ok(()),
+            |context, timeouts| {
+                for round in 0..ROUNDS {
+                    let now = Instant::from_ns(taut_sys::clock::monotonic_ns());
+                    timeouts.set(context, ms(now, 6), value(2, 2 * round + 1)).unwrap();
+                    context.sleep(Duration::from_us(200));
+                    let near = now.checked_add(Duration::from_us(500)).unwrap();
+                    timeouts.set(context, near, value(2, 2 * round)).unwrap();
+                    // Behind the job of the later alarm, no alarm is pending, and the next one wakes.
+                    context.sleep(Duration::from_ms(12));
+                }
+            },
+        );
+        assert_eq!(numbers(&jobs), (0..2 * ROUNDS).collect::<Vec<_>>(), "{name}");
+        let releases = outcome.of_task(Kind::Release, 0);
+        // What lies between the arrival and the release.
+        let mut late: Vec<u64> = releases.iter().step_by(2).map(|release| release.value).collect();
+        late.sort_unstable();
+        assert!(late[late.len() / 2] < GAP_NS / 4, "{name}: {late:?}");
+    }
+}
+
 /// The example of the manual: proven, with a bound for each setter.
 #[test]
 fn the_example_is_proven() {

@@ -76,11 +76,19 @@ impl<'w> Listeners<'w> {
     ) {
         for events in self.tasks.iter_mut().filter(|events| events.deaf_ns <= now_ns) {
             let epoch = events.events.epoch();
-            if events.answered.replace(epoch) != Some(epoch) {
+            let before = events.answered.replace(epoch);
+            if before == Some(epoch) {
+                continue;
+            }
+            // What was announced while the dispatcher did not listen, it finds at the end of that time: the event before
+            // counts as a job, so no job arrives sooner.
+            let heard_ns = if events.apart_ns > 0 { events.deaf_ns } else { 0 };
+            // The first look is no event.
+            if before.is_some() {
                 events.deaf_ns = now_ns.saturating_add(events.apart_ns);
-                for task in &events.tasks {
-                    shared.or_abort(*task, works.poll(inside, *task, true, now_ns));
-                }
+            }
+            for task in &events.tasks {
+                shared.or_abort(*task, works.poll_from(inside, *task, (heard_ns, now_ns)));
             }
         }
     }

@@ -72,6 +72,26 @@ impl<'w> Works<'w> {
         above: bool,
         now_ns: u64,
     ) -> Result<bool, Misuse> {
+        self.ask(inside, task, above, (0, now_ns))
+    }
+
+    /// As [`Works::poll`] by the dispatcher, for an event that it has heard of at `heard_ns`: nothing arrives before.
+    pub(crate) fn poll_from(
+        &self,
+        inside: &mut Inside<'_>,
+        task: u32,
+        (heard_ns, now_ns): (u64, u64),
+    ) -> Result<bool, Misuse> {
+        self.ask(inside, task, true, (heard_ns, now_ns))
+    }
+
+    fn ask(
+        &self,
+        inside: &mut Inside<'_>,
+        task: u32,
+        above: bool,
+        (heard_ns, now_ns): (u64, u64),
+    ) -> Result<bool, Misuse> {
         let state = inside.state();
         if !state.is_to_be_asked(task) {
             return Ok(false);
@@ -83,7 +103,7 @@ impl<'w> Works<'w> {
         // work, and the last job's accesses come before.
         let work = unsafe { &mut *self.works[task as usize].get() };
         match work.poll(now_ns) {
-            Some(arrival_ns) => state.found(task, arrival_ns, above, now_ns),
+            Some(arrival_ns) => state.found(task, arrival_ns.max(heard_ns), above, now_ns),
             None => {
                 state.withdraw(task);
                 Ok(false)
