@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use taut_plan::{Arrival, ChannelKind, ChannelPlan, ClassPlan, Plan};
 use taut_run::{
-    App, Component, Context, Create, Device, Error, Failure, Job, MessageReader, QueueReader, QueueWriter,
-    Receiver, StateReader, StateWriter, Task, payload_with,
+    AlarmReader, AlarmSetter, AlarmToken, App, Cancellation, Component, Context, Control, Create, Device,
+    Error, Failure, Job, MessageReader, QueueReader, QueueWriter, Receiver, StateReader, StateWriter, Task,
+    payload_with,
 };
-use taut_time::Duration;
+use taut_time::{Duration, Instant};
 
 use crate::draw::Draw;
 
@@ -29,6 +30,8 @@ payload_with! {
 pub(crate) struct Seen {
     senders: usize,
     counts: Vec<(u64, u64)>,
+    /// By channel: the alarms that were cancelled in time.
+    prevented: Vec<u64>,
     /// What must not be.
     pub(crate) wrong: Vec<String>,
 }
@@ -39,7 +42,13 @@ pub(crate) type Shared = Arc<Mutex<Seen>>;
 impl Seen {
     pub(crate) fn of_plan(plan: &Plan) -> Self {
         let senders = plan.tasks.len();
-        Self { senders, counts: vec![(0, 0); senders * plan.channels.len()], wrong: Vec::new() }
+        let channels = plan.channels.len();
+        Self {
+            senders,
+            counts: vec![(0, 0); senders * channels],
+            prevented: vec![0; channels],
+            wrong: Vec::new(),
+        }
     }
 
     /// A value has come. `ordered`: numbers of one sender rise; `lost`: how many are missing since the last one.
@@ -57,20 +66,26 @@ impl Seen {
         self.counts[channel * self.senders + sender as usize]
     }
 
+    /// How many alarms of a channel were cancelled in time.
+    pub(crate) fn prevented(&self, channel: usize) -> u64 {
+        self.prevented[channel]
+    }
+
     /// Adds what another task has seen: each channel has one reader that counts.
     fn add(&mut self, other: &Self) {
         for (all, own) in self.counts.iter_mut().zip(&other.counts) {
             *all = (all.0 + own.0, all.1.max(own.1));
         }
+        self.prevented.iter_mut().zip(&other.prevented).for_each(|(all, own)| *all += own);
         self.wrong.extend_from_slice(&other.wrong);
     }
 }
 
 /// An end that a task writes.
-#[expect(clippy::large_enum_variant, reason = "few, and made before release 0")]
 enum Output<'p> {
     Queue { end: QueueWriter<'p, Value>, sends: u32, next: u64 },
     State(StateWriter<'p, Value>, u64),
+    Alarm { at: usize, end: AlarmSetter<'p, Value>, next: u64, last: Option<AlarmToken> },
 }
 
 /// An end that a task reads.
@@ -78,6 +93,7 @@ enum Input<'p> {
     Queue { at: usize, end: QueueReader<'p, Value>, lost: u64 },
     Message { at: usize, ordered: bool, end: MessageReader<'p, Value> },
     State(StateReader<'p, Value>, u64),
+    Alarm { at: usize, end: AlarmReader<'p, Value> },
     Device(Device),
 }
 
@@ -92,7 +108,12 @@ struct Works<'p> {
     shared: Shared,
     /// The channel whose values the runtime hands over.
     handed: usize,
+    /// Whether the service restarts after a panic.
+    may_panic: bool,
 }
+
+/// The urgency of an alarm that has no window.
+const AT_ONE_INSTANT: u32 = 0;
 
 fn lane(channel: &ChannelPlan) -> Option<&str> {
     channel.lane.as_ref().map(|lane| lane.message.as_str())
@@ -112,6 +133,10 @@ impl<'p> Works<'p> {
             if channel.writer.name == of.name {
                 outputs.push(match channel.kind {
                     ChannelKind::State => Output::State(create.state_writer(&channel.name)?, 0),
+                    ChannelKind::Queue if channel.is_timed() => {
+                        let end = create.alarm_setter(lane(channel).unwrap_or_default())?;
+                        Output::Alarm { at, end, next: 1, last: None }
+                    }
                     ChannelKind::Queue => {
                         let end = create.queue_writer(lane(channel).unwrap_or(&channel.name))?;
                         Output::Queue { end, sends: channel.sends_per_release, next: 1 }
@@ -121,6 +146,9 @@ impl<'p> Works<'p> {
             let Some(reader) = channel.readers.iter().find(|reader| reader.name == of.name) else { continue };
             match (channel.kind, &channel.lane) {
                 (ChannelKind::State, _) => inputs.push(Input::State(create.state_reader(&channel.name)?, 0)),
+                (_, Some(lane)) if plan.lanes(&lane.message)[0].0 == at && channel.is_timed() => {
+                    inputs.push(Input::Alarm { at, end: create.alarm_reader(&lane.message)? });
+                }
                 (_, Some(lane)) if plan.lanes(&lane.message)[0].0 == at => {
                     let ordered = lane.by.is_none();
                     inputs.push(Input::Message { at, ordered, end: create.message_reader(&lane.message)? });
@@ -142,7 +170,9 @@ impl<'p> Works<'p> {
         let number = u32::try_from(task).unwrap_or(u32::MAX);
         let draw = Draw::new(seed ^ u64::from(number) << 32);
         let (seen, shared) = (Seen::of_plan(plan), shared.clone());
-        Ok(Self { number, inputs, outputs, most, draw, seen, shared, handed })
+        let service = of.service.as_ref().and_then(|name| plan.services.iter().find(|one| one.name == *name));
+        let may_panic = service.is_some_and(|service| service.on_failure.is_some());
+        Ok(Self { number, inputs, outputs, most, draw, seen, shared, handed, may_panic })
     }
 
     /// One job: executes, takes and sends.
@@ -175,12 +205,24 @@ impl<'p> Works<'p> {
                     }
                     *last = newest;
                 }
+                Input::Alarm { at, end } => {
+                    while let Some(due) = end.next(job) {
+                        seen.take(*at, due.value, false, 0);
+                        if due.value.urgency == AT_ONE_INSTANT && due.due > job.now() {
+                            seen.wrong.push(format!("an alarm for {:?} came before", due.due));
+                        }
+                    }
+                }
                 Input::Device(line) => {
                     let mut bytes = [0; 64];
                     // What does not fit into this job releases the next one.
                     let _ = line.read(job, &mut bytes);
                 }
             }
+        }
+        // What the runtime unwinds as it does after a panic, without a message.
+        if self.may_panic && self.draw.chance(1) {
+            std::panic::resume_unwind(Box::new(()));
         }
         for output in &mut self.outputs {
             match output {
@@ -194,6 +236,17 @@ impl<'p> Works<'p> {
                         }
                     }
                 }
+                Output::Alarm { at, end, next, last } => {
+                    // It may be over, or its receiver may be taking it.
+                    if let Some(token) = last.take().filter(|_| self.draw.chance(20))
+                        && end.cancel(job, token) == Cancellation::Prevented
+                    {
+                        seen.prevented[*at] += 1;
+                    }
+                    let value = Value { urgency: AT_ONE_INSTANT, sender: self.number, number: *next };
+                    *last = set_alarm(end, job, &mut self.draw, value);
+                    *next += u64::from(last.is_some());
+                }
                 Output::State(end, number) => {
                     *number += 1;
                     let _ = end.publish(job, Value { urgency: 0, sender: self.number, number: *number });
@@ -203,9 +256,12 @@ impl<'p> Works<'p> {
         Ok(())
     }
 
-    /// A best-effort task: sends as fast as it may, or receives all there is.
-    fn in_background(mut self, context: &mut Context<'_>) {
+    /// A best-effort task: sends as fast as it may, or receives all there is. A sender also changes services and modes.
+    fn in_background(mut self, context: &mut Context<'_>, control: &Control, names: &Names) {
         while !context.stopping() {
+            if self.inputs.is_empty() && self.draw.chance(10) {
+                names.change(control, &mut self.draw);
+            }
             for input in &mut self.inputs {
                 let Input::Queue { at, end, lost } = input else { continue };
                 while let Some(value) = end.receive_within(context, Duration::from_ms(5)) {
@@ -260,8 +316,57 @@ fn sole_trigger(plan: &Plan, task: usize) -> Option<usize> {
     plan.channel(one).filter(|at| plan.channels[*at].lane.is_none())
 }
 
+/// What an application can be asked to change.
+struct Names {
+    services: Vec<String>,
+    modes: Vec<String>,
+}
+
+impl Names {
+    fn of(plan: &Plan) -> Self {
+        // With modes, they alone start and stop services.
+        let services = plan.services.iter().filter(|_| plan.modes.is_empty());
+        Self {
+            services: services.map(|service| service.name.clone()).collect(),
+            modes: plan.modes.iter().map(|mode| mode.name.clone()).collect(),
+        }
+    }
+
+    /// One change; it is refused while an earlier one is under way.
+    fn change(&self, control: &Control, draw: &mut Draw) {
+        if let Some(mode) = draw.one(&self.modes) {
+            let _ = control.change_mode(mode);
+        }
+        let Some(service) = draw.one(&self.services) else { return };
+        match draw.pick(0, 3) {
+            0 => _ = control.pause(service),
+            1 => _ = control.resume(service),
+            2 => _ = control.stop_service(service),
+            _ => _ = control.start_service(service),
+        }
+    }
+}
+
+/// Sets an alarm for a drawn instant, which may be over, or for a window.
+fn set_alarm(
+    end: &mut AlarmSetter<'_, Value>,
+    job: &mut Job<'_>,
+    draw: &mut Draw,
+    value: Value,
+) -> Option<AlarmToken> {
+    let at = Instant::from_ns((job.now().as_ns() + draw.pick(0, 20_000_000)).saturating_sub(1_000_000));
+    let set = if draw.chance(70) {
+        end.set(job, at, value)
+    } else {
+        let until = at.checked_add(Duration::from_us(draw.pick(1, 3_000)))?;
+        end.set_window(job, at, until, Value { urgency: AT_ONE_INSTANT + 1, ..value })
+    };
+    set.ok()
+}
+
 /// Gives an application the code of all its tasks.
 pub(crate) fn set_up(app: &mut App<'_>, plan: &Plan, seed: u64, shared: &Shared) -> Result<(), Error> {
+    let control = app.control();
     for (at, task) in plan.tasks.iter().enumerate() {
         let device = match &task.class {
             ClassPlan::RealTime { arrival, .. } => arrival.device(),
@@ -270,10 +375,18 @@ pub(crate) fn set_up(app: &mut App<'_>, plan: &Plan, seed: u64, shared: &Shared)
         if let Some(device) = device {
             app.device(device, line(seed).map_err(|error| Error::Application(error.into()))?)?;
         }
+        if let Some(service) = &task.service {
+            // Services have periodic tasks alone.
+            app.service(service, |service| {
+                service.task(&task.name, |create| Works::new(plan, at, create, seed, shared))
+            })?;
+            continue;
+        }
         match &task.class {
             ClassPlan::BestEffort {} => app.best_effort(&task.name, |create| {
                 let works = Works::new(plan, at, create, seed, shared)?;
-                Ok(move |context: &mut Context<'_>| works.in_background(context))
+                let names = Names::of(plan);
+                Ok(move |context: &mut Context<'_>| works.in_background(context, control, &names))
             })?,
             ClassPlan::RealTime { .. } if sole_trigger(plan, at).is_some() => {
                 app.receiver::<Value, _>(&task.name, |create| Works::new(plan, at, create, seed, shared))?;

@@ -33,6 +33,12 @@ impl Draw {
         self.pick(1, 100) <= percent
     }
 
+    /// One of these; none if there is none.
+    pub(crate) fn one<'o, T>(&mut self, of: &'o [T]) -> Option<&'o T> {
+        let last = of.len().checked_sub(1)?;
+        Some(&of[self.pick(0, last as u64) as usize])
+    }
+
     fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.pick(0, of.len() as u64 - 1) as usize]
     }
@@ -43,23 +49,55 @@ const PERIODS: [u64; 6] = [4, 5, 8, 10, 20, 40];
 /// The payload of every channel.
 const PAYLOAD: &str = "Value = { fields = { urgency = \"u32\", sender = \"u32\", number = \"u64\" } }";
 
-/// The manifest of an application: periodic tasks that send to others, a receiver of a message, one of several triggers, a
-/// device, a state, and values that leave the real-time side; a part of these.
+/// What the services of an application do while it runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// They run from release 0 to the end.
+    Constant,
+    /// One is paused, stopped and started, and restarts after jobs that panic.
+    Services,
+    /// Two take turns.
+    Modes,
+}
+
+/// The manifest of an application: periodic tasks that send to others, a receiver of a message, one of several triggers, one of
+/// alarms, a device, a state, values that leave the real-time side, services that come and go; a part of these.
 pub(crate) fn manifest(draw: &mut Draw) -> String {
     let dispatched = draw.chance(40);
     let executor = if dispatched { "executor = \"dispatched\"\n" } else { "" };
+    let cores = if draw.chance(30) { "[0, 1]" } else { "[0]\nhousekeeping = [1]" };
+    let life = match draw.pick(0, 9) {
+        0..6 => Life::Constant,
+        6..8 => Life::Services,
+        _ => Life::Modes,
+    };
+    let (services, modes) = match life {
+        Life::Constant => ("", ""),
+        Life::Services => {
+            ("[services.part]\non-failure = { restart = 16, within = \"100ms\", then = \"stop-app\" }\n", "")
+        }
+        Life::Modes => {
+            ("[services.day]\n[services.night]\n", "[modes]\nday = [\"day\"]\nnight = [\"night\"]\n")
+        }
+    };
     let mut text = format!(
-        "manifest = 1\n[app]\nname = \"drawn\"\n[platform]\ncores = [0]\nhousekeeping = [1]\nmemory = \"32MiB\"\n\
+        "manifest = 1\n[app]\nname = \"drawn\"\n[platform]\ncores = {cores}\nmemory = \"32MiB\"\n\
          on-missing-privilege = \"degrade\"\n{executor}\
          [platform.overheads]\nrelease = \"550us\"\ncontext-switch = \"10us\"\nkernel-blocking = \"50us\"\n\
-         [payloads]\n{PAYLOAD}\n"
+         {services}{modes}[payloads]\n{PAYLOAD}\n"
     );
     let periodic = draw.pick(2, 4);
     let mut senders = Vec::new();
     for at in 0..periodic {
         let (period, wcet) = (draw.one_of(&PERIODS), draw.pick(80, 300));
         let name = format!("task{at}");
+        let service = match life {
+            Life::Services if draw.chance(50) => "service = \"part\"\n",
+            Life::Modes if draw.chance(70) => draw.one_of(&["service = \"day\"\n", "service = \"night\"\n"]),
+            _ => "",
+        };
         task(&mut text, &name, &format!("{{ periodic = \"{period}ms\" }}"), period, wcet);
+        text.push_str(service);
         senders.push(name);
     }
     if !dispatched && draw.chance(50) {
@@ -68,9 +106,18 @@ pub(crate) fn manifest(draw: &mut Draw) -> String {
         senders.push("senses".to_owned());
     }
     text.push_str("[tasks.noise]\nclass = \"best-effort\"\n");
-    message(&mut text, draw, &senders);
+    channels(&mut text, draw, &senders);
+    text
+}
+
+/// The channels among these tasks, and the receivers that they release.
+fn channels(text: &mut String, draw: &mut Draw, senders: &[String]) {
+    message(text, draw, senders);
     if draw.chance(60) {
-        several_triggers(&mut text, draw, &senders);
+        several_triggers(text, draw, senders);
+    }
+    if draw.chance(50) {
+        alarms(text, draw, senders);
     }
     if draw.chance(60) {
         let from = draw.one_of(&senders.iter().map(String::as_str).collect::<Vec<_>>());
@@ -86,7 +133,23 @@ pub(crate) fn manifest(draw: &mut Draw) -> String {
     if draw.chance(60) && senders.len() > 1 {
         let _ = write!(text, "{}", channel("newest", "state", &format!("\"{}\"", senders[0]), &senders[1]));
     }
-    text
+}
+
+/// A receiver of alarms that some of these tasks set.
+fn alarms(text: &mut String, draw: &mut Draw, senders: &[String]) {
+    let gap = draw.one_of(&[2, 3, 4]);
+    task(text, "rings", &format!("{{ sporadic = \"{gap}ms\", trigger = \"due\" }}"), gap, 100);
+    let mut from: Vec<&str> = senders.iter().map(String::as_str).filter(|_| draw.chance(40)).collect();
+    if from.is_empty() {
+        from.push(&senders[0]);
+    }
+    let (takes, most) = (draw.pick(1, 4), draw.pick(1, 5));
+    let late = draw.one_of(&["deliver", "refuse"]);
+    let _ = write!(
+        text,
+        "{}capacity = {most}\ntakes-per-release = {takes}\nlate = \"{late}\"\n",
+        channel("due", "alarm", &list(&from), "rings")
+    );
 }
 
 fn task(text: &mut String, name: &str, arrival: &str, deadline_ms: u64, wcet_us: u64) {
@@ -152,7 +215,19 @@ mod tests {
         assert_eq!(of(7), of(7));
         let all: std::collections::HashSet<String> = (0..100).map(of).collect();
         assert!(all.len() > 95, "{}", all.len());
-        for part in ["fifo", "specified", "device", "triggers", "clear", "dispatched", "newest"] {
+        for part in [
+            "fifo",
+            "specified",
+            "device",
+            "triggers",
+            "clear",
+            "dispatched",
+            "newest",
+            "alarm",
+            "[modes]",
+            "restart",
+            "[0, 1]",
+        ] {
             assert!(all.iter().any(|text| text.contains(part)), "{part}");
         }
     }

@@ -215,7 +215,9 @@ fn counted(plan: &Plan, run: &Run, seen: &Seen) -> Result<(), String> {
             run.records.iter().filter(move |record| record.kind == kind && usize::from(record.subject) == at)
         };
         let (sent, received) = (of(Kind::Send).count() as u64, of(Kind::Receive).count() as u64);
-        if received > sent || sent - received > u64::from(channel.capacity) + dropped(&of(Kind::Drop)) {
+        // What an alarm's setter got back was never sent.
+        let gone = if channel.is_timed() { seen.prevented(at) } else { dropped(&of(Kind::Drop)) };
+        if received > sent || sent - received > u64::from(channel.capacity) + gone {
             return Err(format!("`{}`: {sent} sent, {received} received", channel.name));
         }
         // All lanes of a message have the first lane's place in what was seen.
@@ -231,7 +233,8 @@ fn counted(plan: &Plan, run: &Run, seen: &Seen) -> Result<(), String> {
             plan.task(&reader.name)
                 .is_some_and(|task| matches!(plan.tasks[task].class, ClassPlan::RealTime { .. }))
         });
-        if by_real_time && to_real_time && of(Kind::Drop).next().is_some() {
+        // A setter whose alarms are all pending gets its value back.
+        if by_real_time && to_real_time && !channel.is_timed() && of(Kind::Drop).next().is_some() {
             return Err(format!("`{}`: a value between real-time tasks was refused", channel.name));
         }
     }
