@@ -97,6 +97,77 @@ enum Input<'p> {
     Device(Device),
 }
 
+impl Output<'_> {
+    /// What a job of this task writes: all that it may send.
+    fn send(&mut self, job: &mut Job<'_>, (number, draw, seen): (u32, &mut Draw, &mut Seen)) {
+        match self {
+            Self::Queue { end, sends, next } => {
+                for _ in 0..*sends {
+                    let urgency = draw.pick(0, 3) as u32;
+                    let value = Value { urgency, sender: number, number: *next };
+                    // Only a queue to a reader that is not real-time may be full.
+                    if end.send(job, value).is_ok() {
+                        *next += 1;
+                    }
+                }
+            }
+            Self::Alarm { at, end, next, last } => {
+                // It may be over, or its receiver may be taking it.
+                if let Some(token) = last.take().filter(|_| draw.chance(20))
+                    && end.cancel(job, token) == Cancellation::Prevented
+                {
+                    seen.prevented[*at] += 1;
+                }
+                let value = Value { urgency: AT_ONE_INSTANT, sender: number, number: *next };
+                *last = set_alarm(end, job, draw, value);
+                *next += u64::from(last.is_some());
+            }
+            Self::State(end, last) => {
+                *last += 1;
+                let _ = end.publish(job, Value { urgency: 0, sender: number, number: *last });
+            }
+        }
+    }
+}
+
+impl Input<'_> {
+    /// What a job reads: all that it may take.
+    fn take(&mut self, job: &mut Job<'_>, seen: &mut Seen) {
+        match self {
+            Self::Queue { at, end, .. } => {
+                while let Some(value) = end.receive(job) {
+                    seen.take(*at, &value, true, 0);
+                }
+            }
+            Self::Message { at, ordered, end } => {
+                while let Some(delivered) = end.next(job) {
+                    seen.take(*at, delivered.value, *ordered, 0);
+                }
+            }
+            Self::State(end, last) => {
+                let newest = end.latest(job).map_or(0, |value| value.number);
+                if newest < *last {
+                    seen.wrong.push(format!("a state went back from {last} to {newest}"));
+                }
+                *last = newest;
+            }
+            Self::Alarm { at, end } => {
+                while let Some(due) = end.next(job) {
+                    seen.take(*at, due.value, false, 0);
+                    if due.value.urgency == AT_ONE_INSTANT && due.due > job.now() {
+                        seen.wrong.push(format!("an alarm for {:?} came before", due.due));
+                    }
+                }
+            }
+            Self::Device(line) => {
+                let mut bytes = [0; 64];
+                // What does not fit into this job releases the next one.
+                let _ = line.read(job, &mut bytes);
+            }
+        }
+    }
+}
+
 /// A task: its ends, and how long a job executes.
 struct Works<'p> {
     number: u32,
@@ -186,72 +257,13 @@ impl<'p> Works<'p> {
         if let Some(value) = value {
             seen.take(self.handed, &value, true, 0);
         }
-        for input in &mut self.inputs {
-            match input {
-                Input::Queue { at, end, .. } => {
-                    while let Some(value) = end.receive(job) {
-                        seen.take(*at, &value, true, 0);
-                    }
-                }
-                Input::Message { at, ordered, end } => {
-                    while let Some(delivered) = end.next(job) {
-                        seen.take(*at, delivered.value, *ordered, 0);
-                    }
-                }
-                Input::State(end, last) => {
-                    let newest = end.latest(job).map_or(0, |value| value.number);
-                    if newest < *last {
-                        seen.wrong.push(format!("a state went back from {last} to {newest}"));
-                    }
-                    *last = newest;
-                }
-                Input::Alarm { at, end } => {
-                    while let Some(due) = end.next(job) {
-                        seen.take(*at, due.value, false, 0);
-                        if due.value.urgency == AT_ONE_INSTANT && due.due > job.now() {
-                            seen.wrong.push(format!("an alarm for {:?} came before", due.due));
-                        }
-                    }
-                }
-                Input::Device(line) => {
-                    let mut bytes = [0; 64];
-                    // What does not fit into this job releases the next one.
-                    let _ = line.read(job, &mut bytes);
-                }
-            }
-        }
+        self.inputs.iter_mut().for_each(|input| input.take(job, seen));
         // What the runtime unwinds as it does after a panic, without a message.
         if self.may_panic && self.draw.chance(1) {
             std::panic::resume_unwind(Box::new(()));
         }
         for output in &mut self.outputs {
-            match output {
-                Output::Queue { end, sends, next } => {
-                    for _ in 0..*sends {
-                        let urgency = self.draw.pick(0, 3) as u32;
-                        let value = Value { urgency, sender: self.number, number: *next };
-                        // Only a queue to a reader that is not real-time may be full.
-                        if end.send(job, value).is_ok() {
-                            *next += 1;
-                        }
-                    }
-                }
-                Output::Alarm { at, end, next, last } => {
-                    // It may be over, or its receiver may be taking it.
-                    if let Some(token) = last.take().filter(|_| self.draw.chance(20))
-                        && end.cancel(job, token) == Cancellation::Prevented
-                    {
-                        seen.prevented[*at] += 1;
-                    }
-                    let value = Value { urgency: AT_ONE_INSTANT, sender: self.number, number: *next };
-                    *last = set_alarm(end, job, &mut self.draw, value);
-                    *next += u64::from(last.is_some());
-                }
-                Output::State(end, number) => {
-                    *number += 1;
-                    let _ = end.publish(job, Value { urgency: 0, sender: self.number, number: *number });
-                }
-            }
+            output.send(job, (self.number, &mut self.draw, seen));
         }
         Ok(())
     }
