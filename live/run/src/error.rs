@@ -5,8 +5,8 @@ use std::fmt;
 
 use taut_boot::{AdmissionError, LoadError, MapError, MissingGuarantee};
 
-/// Why an application does not start, or did not end in order.
-#[derive(Debug)]
+/// Why an application does not start, or did not end in order. `Debug` is `Display`: a test that returns the error prints what it
+/// says.
 #[non_exhaustive]
 pub enum Error {
     /// There is no plan that may run.
@@ -138,6 +138,12 @@ impl fmt::Display for Error {
             Self::Thread(what) | Self::Bench(what) => f.write_str(what),
             Self::Application(error) => error.fmt(f),
         }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
