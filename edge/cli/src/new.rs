@@ -11,7 +11,8 @@ use crate::arguments::{New, Template};
 use crate::generate;
 use crate::input::unreachable;
 use crate::outcome::{Failure, Outcome};
-use crate::package::{LIBRARY, dependency};
+use crate::package::{LIBRARY, dependency, versions};
+use crate::plan;
 use crate::say::outln;
 
 const RUST_VERSION: &str = env!("CARGO_PKG_RUST_VERSION");
@@ -178,11 +179,15 @@ fn files(name: &str, template: Template, cpus: &[u16]) -> Result<Vec<(&'static s
     let manifest = template.manifest().replace("{name}", name).replace("{cpus}", &platform(cpus));
     let generated = generate::fresh(&manifest)
         .ok_or_else(|| Failure::Internal(format!("the manifest of the template has faults:\n{manifest}")))?;
+    let plan = plan::fresh(&manifest)
+        .ok_or_else(|| Failure::Internal(format!("the template is not proven:\n{manifest}")))?;
     let mut files = vec![
         (".gitignore", "/target\n".to_owned()),
         ("Cargo.toml", cargo_toml(name, &dependency(Path::new(LIBRARY)))),
+        ("Cargo.lock", versions()),
         ("README.md", readme(name, template)),
         ("taut.toml", manifest),
+        ("taut.lock", plan),
         ("src/main.rs", without_head(template.main())),
         ("src/manifest.rs", generated),
     ];
@@ -221,6 +226,10 @@ rust-version = "{RUST_VERSION}"
 [dependencies]
 taut = {{ {dependency} }}
 
+# For tests: the application in virtual time.
+[dev-dependencies]
+taut = {{ {dependency}, features = ["bench"] }}
+
 # The application is a workspace of its own, also in the folder of another one.
 [workspace]
 
@@ -236,7 +245,8 @@ fn readme(name: &str, template: Template) -> String {
         "# {name}\n\n    \
              taut check                           # is every deadline kept?\n    \
              taut run                             # builds it, runs it for 10 s, and reports\n    \
-             cargo test                           # tests its computation alone\n"
+             cargo test                           # runs it in virtual time, as taut.lock plans it\n    \
+             taut plan                            # renews taut.lock, after a change of taut.toml\n"
     );
     for (path, _) in template.programs() {
         let program = path.trim_start_matches("src/bin/").trim_end_matches(".rs");

@@ -7,8 +7,10 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+use taut_manifest::SourceText;
 use taut_model::codes;
-use taut_plan::{Aim, DecisionPlan, Overrides, PlanTextError};
+use taut_plan::{Aim, DecisionPlan, Input, Overrides, PlanTextError, digest};
+use taut_planner::Planned;
 
 use crate::arguments::{Minimise, Plan, Screen};
 use crate::input::Files;
@@ -74,6 +76,17 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
         outln!("  {change}");
     }
     Ok(Outcome::Yes)
+}
+
+/// The text of the lock for a new manifest, which is a file `taut.toml` in the lock's folder; `None` if the manifest has faults
+/// or is not proven.
+pub(crate) fn fresh(manifest: &str) -> Option<String> {
+    let name = "taut.toml".to_owned();
+    let source = SourceText { name: name.clone(), text: manifest.to_owned() };
+    let model = taut_manifest::load(&source, &[]).model?;
+    let input = Input { path: name, hash: digest(manifest.as_bytes()) };
+    let plan = Planned::make(&model, vec![input]).plan;
+    if plan.proven { plan.to_lock().ok() } else { None }
 }
 
 /// A lock that is not that of the new plan.

@@ -158,6 +158,7 @@ fn first_application() {
             let lines = lines.map(|line| if line.starts_with("cores") { cpus } else { line });
             std::fs::write(manifest, lines.collect::<Vec<_>>().join("\n") + "\n").unwrap();
             printed_in(&made, "taut generate");
+            printed_in(&made, "taut plan");
         }
         output
     });

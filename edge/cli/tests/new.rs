@@ -66,10 +66,18 @@ fn a_template_is_proven() {
     for template in TEMPLATES {
         let answer = taut(folder.path(), ["new", template, "--template", template]).yes();
         let application = folder.path().join(template);
-        let mut files =
-            vec![".gitignore", "Cargo.toml", "README.md", "src/main.rs", "src/manifest.rs", "taut.toml"];
+        let mut files = vec![
+            ".gitignore",
+            "Cargo.lock",
+            "Cargo.toml",
+            "README.md",
+            "src/main.rs",
+            "src/manifest.rs",
+            "taut.lock",
+            "taut.toml",
+        ];
         if template == "sporadic" {
-            files.insert(3, "src/bin/buttons.rs");
+            files.insert(4, "src/bin/buttons.rs");
         }
         assert_eq!(tree(&application), files);
         for file in files {
@@ -89,7 +97,7 @@ fn a_template_is_proven() {
         let check = taut(&application, ["check"]).yes();
         assert_eq!(check.err, "");
         assert!(check.out.starts_with(&format!("{template}: every deadline is proven\n")), "{}", check.out);
-        taut(&application, ["plan"]).yes();
+        assert!(taut(&application, ["plan", "--check"]).yes().out.contains("is up to date"));
         let plan = read(application.join("taut.lock"));
         std::fs::remove_file(application.join("taut.lock")).unwrap();
         taut(&application, ["plan"]).yes();
@@ -145,7 +153,8 @@ fn it_says_what_to_do_next() {
     let answer = taut(folder.path(), ["new", "my work/arm"]).yes();
     assert_eq!(
         answer.out,
-        "wrote my work/arm: .gitignore, Cargo.toml, README.md, taut.toml, src/main.rs, src/manifest.rs\nnext:\n  \
+        "wrote my work/arm: .gitignore, Cargo.toml, Cargo.lock, README.md, taut.toml, taut.lock, src/main.rs, \
+         src/manifest.rs\nnext:\n  \
          cd 'my work/arm'\n  \
          taut check      # is every deadline kept?\n  \
          taut run        # builds it, runs it for 10 s, and reports\n"
@@ -336,12 +345,14 @@ fn an_application_builds_and_runs() {
         // What an earlier run of this test has left.
         let _ = std::fs::remove_dir_all(built().join(template));
         taut(&built(), ["new", template, "--template", template]).yes();
-        // The versions that are here: without a network Cargo might choose others.
-        let versions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
-        std::fs::copy(versions, built().join(template).join("Cargo.lock")).unwrap();
+        let versions = || packages(&read(built().join(template).join("Cargo.lock")));
+        let given = versions();
         let build = cargo(template, &["build"]).yes();
         assert!(!build.err.contains("warning"), "{}", build.err);
-        taut(&built().join(template), ["plan"]).yes();
+        // Cargo has chosen no other versions, and added the application alone.
+        let added: Vec<_> = versions().into_iter().filter(|package| !given.contains(package)).collect();
+        assert_eq!(added, [(template.to_owned(), "0.1.0".to_owned())]);
+        cargo(template, &["build", "--locked"]).yes();
     }
 
     let run = Answer::of(&mut program("control", "control")).yes();
@@ -374,6 +385,46 @@ fn an_application_builds_and_runs() {
 
     for template in TEMPLATES {
         let tested = cargo(template, &["test"]).yes();
-        assert!(tested.out.contains("1 passed; 0 failed"), "{}", tested.out);
+        assert!(tested.out.contains("2 passed; 0 failed"), "{}", tested.out);
     }
+    // What a user changes reaches the test in virtual time, for each template.
+    for (template, old, new, failed) in [
+        ("control", "8.0 * power", "2.0 * power", "the_control_reaches_60_degrees"),
+        ("pipeline", "self.average = smooth", "let _ = smooth", "every_sample_is_filtered_in_time"),
+        ("sporadic", "self.level = level", "let _ = level", "every_order_changes_the_level"),
+    ] {
+        let program = built().join(template).join("src/main.rs");
+        let text = read(program.clone());
+        assert_eq!(text.matches(old).count(), 1, "{template}");
+        std::fs::write(program, text.replace(old, new)).unwrap();
+        let tested = cargo(template, &["test"]);
+        assert_eq!(tested.code, Some(101), "{}{}", tested.out, tested.err);
+        assert!(tested.out.contains(&format!("test tests::{failed} ... FAILED")), "{}", tested.out);
+    }
+    // After a change of the manifest, the compiler says what is missing, and then the test.
+    let manifest = built().join("control/taut.toml");
+    let text = read(manifest.clone());
+    std::fs::write(&manifest, text.replace("\"10ms\"", "\"20ms\"")).unwrap();
+    let tested = cargo("control", &["test"]);
+    let said = "taut.toml has changed since this was made from it: run `taut generate`";
+    assert!(tested.err.contains(said), "{}", tested.err);
+    taut(&built().join("control"), ["generate"]).yes();
+    let tested = cargo("control", &["test"]);
+    let said = "taut.lock is out of date: taut.toml has changed since it was planned; run `taut plan`";
+    assert!(tested.out.contains(said), "{}", tested.out);
+    std::fs::remove_file(built().join("control/taut.lock")).unwrap();
+    let tested = cargo("control", &["test"]);
+    assert!(tested.out.contains("there is no taut.lock: `taut plan` makes it"), "{}", tested.out);
+}
+
+/// The packages of a `Cargo.lock`, each with its version.
+fn packages(lock: &str) -> Vec<(String, String)> {
+    let package = |text: &str| {
+        let value = |key: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(&format!("{key} = ")));
+            line.unwrap().trim_matches('"').to_owned()
+        };
+        (value("name"), value("version"))
+    };
+    lock.split("[[package]]").skip(1).map(package).collect()
 }

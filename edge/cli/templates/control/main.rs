@@ -67,14 +67,28 @@ taut::main!(manifest::app(setup));
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taut::Duration;
+    use taut::bench::{Bench, ExecutionTime, RunVerdict, report};
 
     #[test]
-    fn the_control_reaches_60_degrees() {
-        let mut temperature = 20.0;
-        for _ in 0..6_000 {
-            temperature = heated(temperature, power(temperature));
-        }
-        assert!((59.0..61.0).contains(&temperature), "{temperature} °C");
-        assert_eq!(power(80.0), 0.0);
+    fn the_power_is_within_its_range() {
+        assert_eq!([power(20.0), power(59.5), power(80.0)], [1.0, 0.5, 0.0]);
+    }
+
+    /// A minute of the application in virtual time: its own tasks, over the plan in taut.lock.
+    #[test]
+    fn the_control_reaches_60_degrees() -> Result<(), Error> {
+        let mut bench = Bench::new("taut.lock", manifest::app(setup))?;
+        let time = Duration::from_us(100)..=Duration::from_us(900);
+        bench.execution("control", ExecutionTime::uniform(time))?;
+        bench.watch("log")?;
+        bench.run_for(Duration::from_s(60))?;
+
+        let log = bench.sent::<Sample>("log")?;
+        assert_eq!(log.len(), 6_000);
+        let end = log[5_999].value.temperature;
+        assert!((59.0..61.0).contains(&end), "{end} °C");
+        assert_eq!(report(&bench)?.verdict(), &RunVerdict::Kept);
+        bench.end()
     }
 }

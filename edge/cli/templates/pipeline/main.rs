@@ -79,10 +79,30 @@ taut::main!(manifest::app(setup));
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taut::Duration;
+    use taut::bench::{Bench, ExecutionTime, RunVerdict, report};
 
     #[test]
     fn the_average_comes_near_the_mean() {
         let average = (0..1_000).map(sensor).fold(0.0, smooth);
         assert!((0.45..0.55).contains(&average), "{average}");
+    }
+
+    /// A minute of the application in virtual time: its own tasks, over the plan in taut.lock.
+    #[test]
+    fn every_sample_is_filtered_in_time() -> Result<(), Error> {
+        let mut bench = Bench::new("taut.lock", manifest::app(setup))?;
+        let time = Duration::from_us(100)..=Duration::from_us(900);
+        bench.execution("sample", ExecutionTime::uniform(time.clone()))?;
+        bench.execution("filter", ExecutionTime::uniform(time))?;
+        bench.watch("log")?;
+        bench.run_for(Duration::from_s(60))?;
+
+        let averages = bench.sent::<Value>("log")?;
+        assert_eq!(averages.len(), 6_000);
+        let expected = (0..6_000).map(sensor).fold(0.0, smooth);
+        assert_eq!(averages[5_999].value, expected);
+        assert_eq!(report(&bench)?.verdict(), &RunVerdict::Kept);
+        bench.end()
     }
 }

@@ -50,10 +50,35 @@ taut::main!(manifest::app(setup));
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taut::Duration;
+    use taut::bench::{Bench, ExecutionTime, RunVerdict, report};
 
     #[test]
     fn the_level_stays_within_its_range() {
         assert_eq!(level(3, 2), 5);
         assert_eq!((level(9, i32::MAX), level(9, i32::MIN)), (10, 0));
+    }
+
+    /// Ten minutes of the application in virtual time: its own task, over the plan in taut.lock.
+    /// The test plays the buttons.
+    #[test]
+    fn every_order_changes_the_level() -> Result<(), Error> {
+        let mut bench = Bench::new("taut.lock", manifest::app(setup))?;
+        let time = Duration::from_us(100)..=Duration::from_us(900);
+        bench.execution("react", ExecutionTime::uniform(time))?;
+        let mut orders = [1, 1, 1, -1, -1, -1].into_iter().cycle();
+        bench.every(Duration::from_ms(100), move |parties| {
+            let order = orders.next().unwrap_or(0);
+            parties.client("buttons").send("orders", order)
+        })?;
+        bench.watch("log")?;
+        bench.run_for(Duration::from_s(600))?;
+
+        let levels = bench.sent::<Number>("log")?;
+        assert_eq!(levels.len(), 6_000);
+        let first: Vec<Number> = levels.iter().take(7).map(|sent| sent.value).collect();
+        assert_eq!(first, [1, 2, 3, 2, 1, 0, 1]);
+        assert_eq!(report(&bench)?.verdict(), &RunVerdict::Kept);
+        bench.end()
     }
 }
