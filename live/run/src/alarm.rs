@@ -13,7 +13,6 @@ use taut_event::Kind;
 use taut_plan::LatePolicy;
 use taut_policy::queue::{Heap, HeapSlot, QueueEnd, ReadyQueue};
 use taut_share::queue::timed_slots::{self, Cancellation, Due, PendingSlot, SlotToken};
-use taut_sys::clock;
 use taut_time::{Duration, Instant};
 
 use crate::endpoint::JobRate;
@@ -132,8 +131,8 @@ impl<P: Payload> AlarmSetter<'_, P> {
     }
 
     fn set_due<C: Caller>(&mut self, by: &mut C, due: Due, value: P) -> Result<AlarmToken, AlarmRefused<P>> {
-        let called_ns = clock::monotonic_ns();
         let (event_recorder, job) = by.event_recorder();
+        let called_ns = event_recorder.now_ns();
         if C::REAL_TIME && !self.rate.allows(job) {
             event_recorder.other(called_ns, Kind::TooMany, self.channel, job, 1);
             return Err(AlarmRefused::TooMany(value));
@@ -145,7 +144,7 @@ impl<P: Payload> AlarmSetter<'_, P> {
             return Err(AlarmRefused::Full(value));
         };
         // A4 of the bound: the clock is read once the slot is known to be free, and a late alarm is due after that.
-        let now_ns = clock::monotonic_ns();
+        let now_ns = event_recorder.now_ns();
         let mut due = due;
         if due.latest <= now_ns {
             if self.late == LatePolicy::Refuse {
@@ -358,7 +357,7 @@ impl<P: Payload> AlarmReader<'_, P> {
         if self.owner != event_recorder.subject() || !self.rate.allows(number) {
             return None;
         }
-        let now_ns = clock::monotonic_ns();
+        let now_ns = event_recorder.now_ns();
         let taken = self.pending.lock().take_into(now_ns, self.own.stamped_mut())?;
         self.rate.count();
         let (channel, setter) = self.setters[taken.lane];

@@ -75,12 +75,6 @@ fn beyond(plan: &Plan) -> Option<String> {
             "device `{device}` releases task `{task}`, and a bench has no devices; test its code by itself"
         ));
     }
-    if let Some(channel) = plan.channels.iter().find(|channel| channel.is_timed()) {
-        return Some(format!(
-            "`{}` carries alarms, and a bench has none; test the code by itself",
-            channel.name
-        ));
-    }
     (!plan.modes.is_empty())
         .then(|| "the application has modes, and a bench has none; test the code by itself".to_owned())
 }
@@ -143,7 +137,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Error`] if the plan cannot be booted, or if the set-up fails or does not fit it; [`Error::Bench`] if the plan has what a
-    /// bench does not: a real-time task in a server, a device, alarms, or modes.
+    /// bench does not: a real-time task in a server, a device, or modes.
     pub fn new(
         lock: impl AsRef<Path>,
         setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
@@ -453,6 +447,11 @@ impl Bench {
 
     fn tap(&self, channel: &str) -> Result<&ChannelTap, Error> {
         let at = self.parties.app.plan.channel(channel).ok_or_else(|| no_such("channel", channel))?;
+        if self.parties.app.plan.channels[at].is_timed() {
+            return Err(Error::Bench(format!(
+                "`{channel}` carries alarms, of which a bench keeps and loses none"
+            )));
+        }
         let tap = self.parties.app.bench.as_ref().and_then(|bench| bench.tap_of(at));
         tap.ok_or_else(|| Error::Bench(format!("no party has sent anything to channel `{channel}` yet")))
     }

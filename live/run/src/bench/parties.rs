@@ -8,10 +8,12 @@ use std::collections::HashMap;
 use std::fmt;
 
 use taut_plan::{ClassPlan, ValidPlan};
-use taut_time::Duration;
+use taut_share::queue::timed_slots::Cancellation;
+use taut_time::{Duration, Instant};
 use taut_trace::Drain;
 
 use super::ORIGIN_NS;
+use crate::alarm::{AlarmRefused, AlarmSetter, AlarmToken};
 use crate::app::App;
 use crate::bench_ends::{BenchChannels, PartyCaller, ReadingParty};
 use crate::create::{Create, PartyPosition};
@@ -23,7 +25,7 @@ use crate::{Control, Error, Payload};
 /// The clients and best-effort tasks of an application, as a test plays them.
 pub struct PlayedParties {
     pub(super) app: App<'static>,
-    /// By party and channel: a [`QueueWriter`] or [`StateWriter`] of the channel's type.
+    /// By party and channel: a [`QueueWriter`], [`StateWriter`] or [`AlarmSetter`] of the channel's type.
     writers: HashMap<(PartyPosition, usize), Box<dyn Any>>,
     readers: HashMap<(PartyPosition, usize), Box<dyn ReadingParty>>,
     caller: PartyCaller,
@@ -124,12 +126,9 @@ impl PlayedParty<'_> {
     /// # Errors
     /// If there is no such party or channel, the end belongs to another party, or it carries other values.
     pub fn send<P: Payload>(self, channel: &str, value: P) -> Result<bool, Error> {
-        let (parties, at, position) =
-            self.writer(channel, |create| Ok(Box::new(create.queue_writer::<P>(channel)?) as Box<dyn Any>))?;
-        let end = parties.writers.get_mut(&(at, position));
-        let end = end.and_then(|end| end.downcast_mut::<QueueWriter<'static, P>>());
-        let end = end.ok_or_else(|| other_values::<P>(parties.app.plan, position))?;
-        Ok(end.send(&mut parties.caller, value).is_ok())
+        let (end, caller) =
+            self.end::<P, QueueWriter<'static, P>>(channel, |create| create.queue_writer::<P>(channel))?;
+        Ok(end.send(caller, value).is_ok())
     }
 
     /// Publishes a value to a state of this party. Returns whether the state took it.
@@ -137,12 +136,35 @@ impl PlayedParty<'_> {
     /// # Errors
     /// As [`PlayedParty::send`].
     pub fn publish<P: Payload>(self, channel: &str, value: P) -> Result<bool, Error> {
-        let (parties, at, position) =
-            self.writer(channel, |create| Ok(Box::new(create.state_writer::<P>(channel)?) as Box<dyn Any>))?;
-        let end = parties.writers.get_mut(&(at, position));
-        let end = end.and_then(|end| end.downcast_mut::<StateWriter<'static, P>>());
-        let end = end.ok_or_else(|| other_values::<P>(parties.app.plan, position))?;
-        Ok(end.publish(&mut parties.caller, value).is_ok())
+        let (end, caller) =
+            self.end::<P, StateWriter<'static, P>>(channel, |create| create.state_writer::<P>(channel))?;
+        Ok(end.publish(caller, value).is_ok())
+    }
+
+    /// Sets an alarm for an instant, given as the time since release 0; of windows and repeated alarms a test's party sets none.
+    ///
+    /// # Errors
+    /// As [`PlayedParty::send`]. The inner error says why the alarm was not set.
+    pub fn set_alarm<P: Payload>(
+        self,
+        alarm: &str,
+        at: Duration,
+        value: P,
+    ) -> Result<Result<AlarmToken, AlarmRefused<P>>, Error> {
+        let at = Instant::from_ns(ORIGIN_NS.saturating_add(at.as_ns()));
+        let (end, caller) =
+            self.end::<P, AlarmSetter<'static, P>>(alarm, |create| create.alarm_setter::<P>(alarm))?;
+        Ok(end.set(caller, at, value))
+    }
+
+    /// Cancels an alarm that this party has set, and says whether its receiver will take it.
+    ///
+    /// # Errors
+    /// As [`PlayedParty::send`].
+    pub fn cancel_alarm<P: Payload>(self, alarm: &str, token: AlarmToken) -> Result<Cancellation, Error> {
+        let (end, caller) =
+            self.end::<P, AlarmSetter<'static, P>>(alarm, |create| create.alarm_setter::<P>(alarm))?;
+        Ok(end.cancel(caller, token))
     }
 
     /// Takes the oldest value that waits in a queue of this party; `None` if none waits.
@@ -187,12 +209,12 @@ impl PlayedParty<'_> {
 }
 
 impl<'b> PlayedParty<'b> {
-    /// Makes the writing end of a channel, if the party does not have it yet. Returns its channel.
-    fn writer(
+    /// The writing end of a channel, of the type `E`, which is made if the party does not have it yet; and who uses it.
+    fn end<P: Payload, E: 'static>(
         self,
         channel: &str,
-        make: impl FnOnce(&mut Create<'_, 'static>) -> Result<Box<dyn Any>, Error>,
-    ) -> Result<(&'b mut PlayedParties, PartyPosition, usize), Error> {
+        make: impl FnOnce(&mut Create<'_, 'static>) -> Result<E, Error>,
+    ) -> Result<(&'b mut E, &'b mut PartyCaller), Error> {
         let Self { parties, at } = self;
         let (at, plan) = (at?, parties.app.plan);
         let (me, is_client) = at.name(plan);
@@ -203,12 +225,15 @@ impl<'b> PlayedParty<'b> {
         let position = position.ok_or_else(|| no_such("channel", channel))?;
         if !parties.writers.contains_key(&(at, position)) {
             let end = make(&mut Create::new(&mut parties.app, at))?;
-            parties.writers.insert((at, position), end);
+            parties.writers.insert((at, position), Box::new(end));
             // Parties that read what this one writes.
             parties.make_readers(position)?;
         }
         parties.has_acted = true;
-        Ok((parties, at, position))
+        let PlayedParties { writers, caller, .. } = parties;
+        let end = writers.get_mut(&(at, position)).and_then(|end| end.downcast_mut::<E>());
+        let end = end.ok_or_else(|| other_values::<P>(plan, position))?;
+        Ok((end, caller))
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) struct BenchTask {
     pub(super) drain: Drain,
     /// T and the offset of a periodic task (ns).
     periodic: Option<(u64, u64)>,
+    /// Whether alarms release it.
+    by_alarms: bool,
     pub(super) due: Option<Due>,
     /// The number of the next release.
     pub(super) number: u64,
@@ -102,6 +104,8 @@ impl BenchTask {
             Arrival::Periodic { period, offset } => Some((period.as_ns(), offset.as_ns())),
             Arrival::Sporadic { .. } => None,
         };
+        let mut triggers = arrival.triggers().iter().filter_map(|trigger| plan.channel(trigger));
+        let by_alarms = triggers.any(|channel| plan.channels[channel].is_timed());
         let (core, local) = place;
         let mut task = Self {
             in_plan,
@@ -111,6 +115,7 @@ impl BenchTask {
             context,
             drain,
             periodic,
+            by_alarms,
             due: None,
             number: 0,
             job: None,
@@ -133,20 +138,25 @@ impl BenchTask {
         let Some((period_ns, offset_ns)) = self.periodic.filter(|_| !self.is_over) else { return };
         let behind_ns = self.number.saturating_mul(period_ns).saturating_add(offset_ns);
         let arrival_ns = ORIGIN_NS.saturating_add(behind_ns);
-        let late_ns = self.late.remove(&self.number).map_or(0, Duration::as_ns);
-        self.due = Some(Due { arrival_ns, at_ns: arrival_ns.saturating_add(late_ns) });
+        self.due = Some(Due { arrival_ns, at_ns: arrival_ns.saturating_add(self.late_ns()) });
     }
 
-    /// Looks whether a channel, or a change of the service, releases the task, which has no job.
+    /// How late the core learns of the next release (ns).
+    fn late_ns(&self) -> u64 {
+        self.late.get(&self.number).map_or(0, |late| late.as_ns())
+    }
+
+    /// Looks whether a channel, or a change of the service, releases the task, which has no job. Until an alarm is due, an
+    /// earlier one may be set, or it may be cancelled.
     pub(super) fn poll(&mut self, now_ns: u64) {
-        if self.periodic.is_some() || self.is_over || self.due.is_some() || self.job.is_some() {
+        let is_found = self.due.is_some_and(|due| !self.by_alarms || due.arrival_ns <= now_ns);
+        if self.periodic.is_some() || self.is_over || is_found || self.job.is_some() {
             return;
         }
         let arrival_ns = self.body.poll(&mut self.context, now_ns);
-        self.due = arrival_ns.map(|arrival_ns| {
-            let late_ns = self.late.remove(&self.number).map_or(0, Duration::as_ns);
-            Due { arrival_ns, at_ns: arrival_ns.max(now_ns).saturating_add(late_ns) }
-        });
+        let late_ns = self.late_ns();
+        self.due = arrival_ns
+            .map(|arrival_ns| Due { arrival_ns, at_ns: arrival_ns.max(now_ns).saturating_add(late_ns) });
     }
 
     /// The number of a job that is released and not complete.

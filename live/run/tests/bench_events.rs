@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Applications in virtual time: alarms.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod app;
+
+use std::sync::{Arc, Mutex};
+
+use app::{each, plan};
+use taut_boot::LoadedPlan;
+use taut_event::Kind;
+use taut_plan::ValidPlan;
+use taut_run::bench::Bench;
+use taut_run::{
+    AlarmReader, AlarmRefused, AlarmSetter, App, Cancellation, Component, Error, Failure, Job, Task,
+};
+use taut_time::{Duration, Instant};
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_ms(ms)
+}
+
+fn us(us: u64) -> Duration {
+    Duration::from_us(us)
+}
+
+fn bench(tables: &str, setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> Bench {
+    let plan = plan(tables).0;
+    let text = plan.to_lock().unwrap();
+    Bench::with_plan(LoadedPlan { plan: ValidPlan::new(plan).unwrap(), text }, setup).unwrap()
+}
+
+/// The releases of a task since release 0, in µs.
+fn releases(bench: &Bench, task: u16) -> Vec<u64> {
+    let of = |record: &&taut_event::Record| record.kind == Kind::Release && record.subject == task;
+    bench.records().iter().filter(of).map(|record| record.at.as_ns() / 1_000 - 1_000_000).collect()
+}
+
+/// What jobs found, each with the instant since release 0 at which their code ran, in µs.
+type Found<T> = Arc<Mutex<Vec<(u64, T)>>>;
+
+fn taken<T: Clone>(found: &Found<T>) -> Vec<(u64, T)> {
+    std::mem::take(&mut *found.lock().unwrap())
+}
+
+fn now_us(job: &Job<'_>) -> u64 {
+    job.now().as_ns() / 1_000 - 1_000_000
+}
+
+/// `control` takes alarms 2 ms apart and answers number 100 with one of its own; it is task 0.
+fn alarms(arrival: &str, keys: &str) -> String {
+    format!(
+        "[payloads]\nNumber = {{ type = \"u64\" }}\n[tasks.control]\narrival = {{ {arrival} }}\ndeadline = \"2ms\"\n\
+         wcet = {{ value = \"100us\", source = \"guess\" }}\ncore = 0\npriority = 40\n\
+         [tasks.ticks]\narrival = {{ periodic = \"10ms\" }}\ndeadline = \"10ms\"\n\
+         wcet = {{ value = \"50us\", source = \"guess\" }}\ncore = 0\npriority = 20\n\
+         [tasks.steers]\nclass = \"best-effort\"\n\
+         [channels.timeouts]\nkind = \"alarm\"\nfrom = [\"control\", \"ticks\", \"steers\"]\nto = \"control\"\n\
+         payload = \"Number\"\n{keys}"
+    )
+}
+
+const TRIGGERED: &str = "sporadic = \"2ms\", trigger = \"timeouts\"";
+
+struct Control<'p> {
+    timeouts: AlarmReader<'p, u64>,
+    own: AlarmSetter<'p, u64>,
+    /// The number of each alarm, and how often it was missed.
+    found: Found<(u64, u64)>,
+}
+
+impl Component for Control<'_> {}
+
+impl Task for Control<'_> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        let at = now_us(job);
+        let mut asks = false;
+        while let Some(alarm) = self.timeouts.next(job) {
+            assert!(alarm.due.as_ns() / 1_000 <= 1_000_000 + at, "before its instant");
+            asks |= *alarm.value == 100;
+            self.found.lock().unwrap().push((at, (*alarm.value, alarm.missed)));
+        }
+        if asks {
+            self.own.set(job, after(job.release(), ms(5)), 101)?;
+        }
+        Ok(())
+    }
+}
+
+fn after(instant: Instant, time: Duration) -> Instant {
+    instant.checked_add(time).unwrap()
+}
+
+fn alarmed(
+    tables: &str,
+    found: &Found<(u64, u64)>,
+    tick: impl FnMut(&mut Job<'_>, &mut AlarmSetter<'_, u64>) -> Result<(), Failure> + Send + 'static,
+) -> Bench {
+    let (found, mut tick) = (Arc::clone(found), tick);
+    bench(tables, move |app| {
+        app.task("control", |create| {
+            let (timeouts, own) = (create.alarm_reader("timeouts")?, create.alarm_setter("timeouts")?);
+            Ok(Control { timeouts, own, found })
+        })?;
+        app.task("ticks", |create| {
+            let mut timeouts = create.alarm_setter::<u64>("timeouts")?;
+            Ok(each(move |job| tick(job, &mut timeouts)))
+        })?;
+        app.best_effort("steers", |create| {
+            let _timeouts = create.alarm_setter::<u64>("timeouts")?;
+            Ok(|_: &mut taut_run::Context<'_>| ())
+        })
+    })
+}
+
+#[test]
+fn an_alarm_comes_at_its_instant() {
+    for executor in ["", "executor = \"dispatched\"\n"] {
+        let found = Found::default();
+        let tables = format!("{executor}{}", alarms(TRIGGERED, "capacity = 3\n"));
+        let mut bench = alarmed(&tables, &found, |_, _| Ok(()));
+        bench.run_until(ms(1)).unwrap();
+        let set = |bench: &mut Bench, at, number: u64| {
+            bench.task("steers").set_alarm("timeouts", at, number).unwrap()
+        };
+        let tokens = [(30, 1), (12, 2), (20, 3)].map(|(at, number)| set(&mut bench, ms(at), number).unwrap());
+        assert_eq!(set(&mut bench, ms(40), 4), Err(AlarmRefused::Full(4)));
+        let cancel =
+            |bench: &mut Bench, token| bench.task("steers").cancel_alarm::<u64>("timeouts", token).unwrap();
+        assert_eq!(cancel(&mut bench, tokens[2]), Cancellation::Prevented);
+        assert_eq!(cancel(&mut bench, tokens[2]), Cancellation::Over);
+        // One that is set later, and due before the one for which the task waits.
+        bench.at(ms(25), |parties| {
+            let at = parties.now().checked_add(ms(3)).unwrap();
+            parties.task("steers").set_alarm("timeouts", at, 100_u64)?.unwrap();
+            Ok(())
+        });
+        // One whose instant has passed is due at once.
+        bench.at(ms(50), |parties| {
+            parties.task("steers").set_alarm("timeouts", ms(2), 5_u64)?.unwrap();
+            Ok(())
+        });
+        bench.run_until(ms(60)).unwrap();
+        let expected = [(12_100, 2), (28_100, 100), (30_100, 1), (33_100, 101), (50_100, 5)];
+        assert_eq!(taken(&found), expected.map(|(at, number)| (at, (number, 0))));
+        // No job for the one that was cancelled, or for setting one.
+        assert_eq!(releases(&bench, 0), [12_000, 28_000, 30_000, 33_000, 50_000]);
+    }
+}
+
+#[test]
+fn jobs_set_alarms_and_their_receiver_keeps_its_gap() {
+    let found = Found::default();
+    let mut bench = alarmed(&alarms(TRIGGERED, "capacity = 2\n"), &found, |job, timeouts| {
+        timeouts.set(job, after(job.release(), ms(15)), job.number())?;
+        let more = timeouts.set(job, job.release(), 99);
+        assert_eq!(more, Err(AlarmRefused::TooMany(99)), "one in each job");
+        Ok(())
+    });
+    // Within the gap of another one, which `takes-per-release` leaves to the next job.
+    for at in [14, 15] {
+        bench.task("steers").set_alarm("timeouts", ms(at), at).unwrap().unwrap();
+    }
+    bench.run_until(ms(50)).unwrap();
+    let expected = [(14_100, 14), (16_100, 15), (18_100, 0), (25_100, 1), (35_100, 2), (45_100, 3)];
+    assert_eq!(taken(&found), expected.map(|(at, number)| (at, (number, 0))));
+    assert!(bench.records().iter().all(|record| record.kind != Kind::Panicked));
+    // How late the second of them was.
+    let late = |record: &&taut_event::Record| record.kind == Kind::Receive && record.value >= 2_000_000;
+    let late: Vec<u64> = bench.records().iter().filter(late).map(|record| record.value / 1_000).collect();
+    assert_eq!(late, [3_100]);
+}
+
+#[test]
+fn a_periodic_task_looks_for_alarms_and_a_repeated_one_counts_what_it_missed() {
+    let found = Found::default();
+    let keys = "capacity = 2\ntakes-per-release = 2\n";
+    let mut bench = alarmed(&alarms("periodic = \"2ms\"", keys), &found, |job, timeouts| {
+        if job.number() == 1 {
+            timeouts.set_repeating(job, after(job.release(), us(500)), us(800), 7)?;
+        }
+        Ok(())
+    });
+    bench.run_until(ms(17)).unwrap();
+    // Due at 10.5, 11.3, 12.1, 12.9, 13.7, 14.5, 15.3 and 16.1 ms.
+    assert_eq!(taken(&found), [(12_100, (7, 2)), (14_100, (7, 1)), (16_100, (7, 2))]);
+    let error = bench.watch("timeouts/ticks").unwrap_err().to_string();
+    assert_eq!(error, "`timeouts/ticks` carries alarms, of which a bench keeps and loses none");
+    let wrong = bench.task("steers").set_alarm("timeouts", ms(20), 7_u32).unwrap_err().to_string();
+    assert!(wrong.contains("carries other values"), "{wrong}");
+    let other = bench.task("steers").set_alarm("timeout", ms(20), 7_u64).unwrap_err().to_string();
+    assert_eq!(other, "the manifest has no channel `timeout`");
+}
+
+/// A release by an alarm may come late, too, and an alarm that is set meanwhile does not change that.
+#[test]
+fn a_late_alarm_is_one_fault() {
+    let found = Found::default();
+    let keys = "capacity = 3\n";
+    let mut bench = alarmed(&alarms(TRIGGERED, keys), &found, |_, _| Ok(()));
+    bench.late("control", 1, ms(3)).unwrap();
+    for (at, number) in [(12, 1_u64), (20, 2)] {
+        bench.task("steers").set_alarm("timeouts", ms(at), number).unwrap().unwrap();
+    }
+    for (at, due) in [(15, 40), (21, 42)] {
+        bench.at(ms(at), move |parties| {
+            parties.task("steers").set_alarm("timeouts", ms(due), due)?.unwrap();
+            Ok(())
+        });
+    }
+    bench.run_until(ms(50)).unwrap();
+    assert_eq!(taken(&found), [(12_100, (1, 0)), (23_100, (2, 0)), (40_100, (40, 0)), (42_100, (42, 0))]);
+}
