@@ -73,7 +73,7 @@ impl AsFd for Device {
     }
 }
 
-/// A task with the device that releases it, on a native core.
+/// A task with the device that releases it, on a native core or in a bench.
 pub(crate) struct DeviceBody<T> {
     task: T,
     device: Device,
@@ -125,9 +125,26 @@ impl<T: Task> TaskKind for DeviceBody<T> {
         }
     }
 
-    fn released(&mut self, _: &mut JobContext<'_>, _: u64) -> Release<()> {
-        // A valid plan has no such task on a core with a dispatcher (V5).
-        Release::Nothing
+    /// In a bench: nobody but the test and this task's jobs changes whether the device can be read, and the bench asks after
+    /// each of them. A valid plan has no such task on a core with a dispatcher (V5).
+    fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64> {
+        if context.has_change() {
+            return Some(context.starts_after(now_ns).unwrap_or(now_ns).max(context.next_ns()));
+        }
+        let can_be_read = context.is_running() && device::wait(Some(self.device.as_fd()), None, Some(0));
+        can_be_read.then(|| now_ns.max(context.next_ns()))
+    }
+
+    fn released(&mut self, context: &mut JobContext<'_>, arrival_ns: u64) -> Release<()> {
+        context.note_release(arrival_ns);
+        if context.follow_restart(arrival_ns) {
+            return Release::Reset;
+        }
+        match context.follow_service(arrival_ns) {
+            Some(state) => Release::Change(state),
+            None if context.is_running() => Release::Job(()),
+            None => Release::Nothing,
+        }
     }
 
     fn run(&mut self, (): (), job: &mut Job<'_>) -> Result<(), Failure> {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Applications in virtual time: alarms.
+//! Applications in virtual time: alarms, and devices that the test plays.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
 
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 
 use app::{each, plan};
@@ -14,7 +17,7 @@ use taut_event::Kind;
 use taut_plan::ValidPlan;
 use taut_run::bench::Bench;
 use taut_run::{
-    AlarmReader, AlarmRefused, AlarmSetter, App, Cancellation, Component, Error, Failure, Job, Task,
+    AlarmReader, AlarmRefused, AlarmSetter, App, Cancellation, Component, Device, Error, Failure, Job, Task,
 };
 use taut_time::{Duration, Instant};
 
@@ -212,4 +215,106 @@ fn a_late_alarm_is_one_fault() {
     }
     bench.run_until(ms(50)).unwrap();
     assert_eq!(taken(&found), [(12_100, (1, 0)), (23_100, (2, 0)), (40_100, (40, 0)), (42_100, (42, 0))]);
+}
+
+/// `gyro` reads samples of 4 bytes, at most one in 4 ms, and acknowledges each.
+const DEVICE: &str = r#"
+[services.sensing]
+[tasks.gyro]
+arrival = { sporadic = "4ms", device = "imu" }
+deadline = "2ms"
+wcet = { value = "100us", source = "guess" }
+service = "sensing"
+core = 0
+priority = 40
+"#;
+
+struct Gyro {
+    imu: Device,
+    /// Each sample; nothing for an empty read.
+    found: Found<Option<[u8; 4]>>,
+}
+
+impl Component for Gyro {
+    fn pause(&mut self) {
+        self.found.lock().unwrap().push((0, None));
+    }
+}
+
+impl Task for Gyro {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        let mut sample = [0; 4];
+        let count = self.imu.read(job, &mut sample).map_err(|_| Failure::Code(1))?;
+        self.found.lock().unwrap().push((now_us(job), (count == 4).then_some(sample)));
+        if count == 4 {
+            self.imu.write(job, &sample[..1]).map_err(|_| Failure::Code(2))?;
+        }
+        Ok(())
+    }
+}
+
+fn sensing(found: &Found<Option<[u8; 4]>>) -> (Bench, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    let found = Arc::clone(found);
+    let bench = bench(DEVICE, move |app| {
+        app.device("imu", OwnedFd::from(theirs))?;
+        app.service("sensing", |service| {
+            service.task("gyro", |create| Ok(Gyro { imu: create.device("imu")?, found }))
+        })
+    });
+    (bench, ours)
+}
+
+#[test]
+fn a_device_releases_a_job_at_the_instant_of_its_bytes() {
+    let found = Found::default();
+    let (mut bench, ours) = sensing(&found);
+    for (at, byte) in [(10, 1), (21, 2), (22, 3)] {
+        let mut ours = ours.try_clone().unwrap();
+        bench.at(ms(at), move |_| Ok(ours.write_all(&[byte; 4])?));
+    }
+    let mut ours = ours;
+    // Between two calls, too.
+    bench.run_until(ms(5)).unwrap();
+    ours.write_all(&[0; 4]).unwrap();
+    bench.run_until(ms(30)).unwrap();
+    // The fourth waits for the least gap.
+    let expected = [(5_100, 0), (10_100, 1), (21_100, 2), (25_100, 3)];
+    assert_eq!(taken(&found), expected.map(|(at, byte)| (at, Some([byte; 4]))));
+    assert_eq!(releases(&bench, 0), [5_000, 10_000, 21_000, 25_000]);
+    let mut answers = Vec::new();
+    assert_eq!(ours.read_to_end(&mut answers).unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert_eq!(answers, [0, 1, 2, 3]);
+}
+
+/// What a job leaves in the device, and the end of the device, release jobs a gap apart.
+#[test]
+fn a_device_that_stays_readable_releases_a_job_in_each_gap() {
+    let found = Found::default();
+    let (mut bench, mut ours) = sensing(&found);
+    ours.write_all(&[1, 1, 1, 1, 2, 2, 2, 2]).unwrap();
+    bench.run_until(ms(14)).unwrap();
+    assert_eq!(taken(&found), [(100, Some([1; 4])), (4_100, Some([2; 4]))]);
+    let mut answers = [0; 2];
+    ours.read_exact(&mut answers).unwrap();
+    drop(ours);
+    bench.run_until(ms(20)).unwrap();
+    assert_eq!(taken(&found), [(14_100, None), (18_100, None)]);
+    assert!(bench.records().iter().all(|record| record.kind != Kind::Failed));
+}
+
+#[test]
+fn nobody_looks_at_the_device_of_a_paused_service() {
+    let found = Found::default();
+    let (mut bench, mut ours) = sensing(&found);
+    bench.control().pause("sensing").unwrap();
+    ours.write_all(&[1; 4]).unwrap();
+    bench.run_until(ms(20)).unwrap();
+    assert_eq!(taken(&found), [(0, None)]);
+    bench.control().resume("sensing").unwrap();
+    bench.late("gyro", 2, ms(1)).unwrap();
+    bench.run_until(ms(30)).unwrap();
+    // The job after the one that resumes, a gap later, and late.
+    assert_eq!(taken(&found), [(25_100, Some([1; 4]))]);
 }

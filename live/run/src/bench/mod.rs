@@ -66,15 +66,6 @@ fn beyond(plan: &Plan) -> Option<String> {
             "task `{task}` is in server `{server}`, and a bench has no servers; test its code by itself"
         ));
     }
-    let device = plan.tasks.iter().find_map(|task| match &task.class {
-        ClassPlan::RealTime { arrival, .. } => arrival.device().map(|device| (&task.name, device)),
-        ClassPlan::BestEffort {} => None,
-    });
-    if let Some((task, device)) = device {
-        return Some(format!(
-            "device `{device}` releases task `{task}`, and a bench has no devices; test its code by itself"
-        ));
-    }
     (!plan.modes.is_empty())
         .then(|| "the application has modes, and a bench has none; test the code by itself".to_owned())
 }
@@ -137,7 +128,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Error`] if the plan cannot be booted, or if the set-up fails or does not fit it; [`Error::Bench`] if the plan has what a
-    /// bench does not: a real-time task in a server, a device, or modes.
+    /// bench does not: a real-time task in a server, or modes.
     pub fn new(
         lock: impl AsRef<Path>,
         setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
