@@ -11,7 +11,7 @@ use taut_sys::{clock, thread};
 /// How much later each further look of a job at the clock of a bench is (ns).
 const LOOK_NS: u64 = 1_000;
 
-/// The clock that gives the instants of a party's events, and its CPU.
+/// The clock that gives the instants of a party's events, or of changes of mode, and its CPU.
 #[derive(Clone, Debug)]
 pub(crate) enum RunClock {
     /// The machine's monotonic clock, and the CPU on which the thread is.
@@ -67,6 +67,11 @@ impl RunClock {
             Self::Machine => clock::monotonic_ns(),
             Self::Bench(clock, _) => clock.look(),
         }
+    }
+
+    /// Whether it is the clock of a bench.
+    pub(crate) fn is_virtual(&self) -> bool {
+        matches!(self, Self::Bench(..))
     }
 
     /// The number of the CPU, as records have it.

@@ -13,6 +13,7 @@ use taut_sys::{clock, futex, interrupt};
 use taut_time::{Duration, Instant};
 use taut_trace::FinalBlock;
 
+use crate::clock::{BenchClock, RunClock};
 use crate::modes::Modes;
 
 /// How long running jobs and `stop` may take after a stop request, beyond the longest deadline.
@@ -305,6 +306,8 @@ impl From<Unknown> for ServiceError {
 pub struct Control {
     pub(crate) services: Vec<Steered>,
     pub(crate) modes: Modes,
+    /// The clock of changes of mode.
+    clock: RunClock,
     /// By task, the view of its service that the task has followed to the end.
     followed: Vec<AtomicU64>,
     /// By task, what ends its sleep while it waits for a device; `None` also if the system has no descriptor for it.
@@ -343,11 +346,15 @@ pub struct Control {
 
 impl Control {
     pub(crate) fn new(plan: &Plan) -> Self {
-        Self { resort: LastResort::new().ok(), ..Self::in_bench(plan) }
+        Self { resort: LastResort::new().ok(), ..Self::with_clock(plan, RunClock::Machine) }
     }
 
     /// Steers an application in a bench: nothing ends the process.
-    pub(crate) fn in_bench(plan: &Plan) -> Self {
+    pub(crate) fn in_bench(plan: &Plan, clock: Arc<BenchClock>) -> Self {
+        Self::with_clock(plan, RunClock::Bench(clock, 0))
+    }
+
+    fn with_clock(plan: &Plan, clock: RunClock) -> Self {
         let by_device = |task: &TaskPlan| matches!(&task.class, ClassPlan::RealTime { arrival, .. } if arrival.device().is_some());
         let wake = |task| if by_device(task) { Wake::new().ok().map(Arc::new) } else { None };
         let wakes: Vec<Option<Arc<Wake>>> = plan.tasks.iter().map(wake).collect();
@@ -377,6 +384,7 @@ impl Control {
             services: services.collect(),
             wakes,
             modes: Modes::new(plan),
+            clock,
             on_failure: plan.on_failure(None),
             kills: plan.tasks.iter().map(kills).collect(),
             looked_ns: AtomicU64::new(0),
@@ -474,8 +482,17 @@ impl Control {
         Ok(self.wait_until_true(patience, || self.have_followed(steered, steered.view())))
     }
 
-    /// Waits until a condition is true, at most for `patience`, or until the application stops; returns whether it is.
+    /// The time now, on the run's clock (ns).
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// Waits until a condition is true, at most for `patience`, or until the application stops; returns whether it is. In
+    /// a bench nothing happens during a call, so none waits.
     pub(crate) fn wait_until_true(&self, patience: Duration, is_true: impl Fn() -> bool) -> bool {
+        if self.clock.is_virtual() {
+            return is_true();
+        }
         let end_ns = clock::monotonic_ns().saturating_add(patience.as_ns());
         loop {
             if is_true() {

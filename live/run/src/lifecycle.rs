@@ -133,6 +133,8 @@ pub(crate) struct JobContext<'s> {
     event_recorder: EventRecorder,
     /// The service as far as the task has followed it.
     followed: ServiceView,
+    /// In a bench: the service when the job began that has not ended.
+    begun_in: Option<ServiceView>,
     /// Whether the task has started or stopped since it last acknowledged.
     has_switched: bool,
     condition: Condition,
@@ -169,6 +171,7 @@ impl<'s> JobContext<'s> {
             scope,
             event_recorder,
             followed,
+            begun_in: None,
             has_switched: false,
             condition: Condition::Sound,
             flows,
@@ -528,9 +531,22 @@ impl<'s> JobContext<'s> {
     /// The service now, as a job sees it that is released at `release_ns`. A job that is released before the service starts
     /// sees what the task has followed.
     fn view(&self, service: usize, release_ns: u64) -> ServiceView {
-        let view = self.control.view(service);
+        let view = self.begun_in.unwrap_or_else(|| self.control.view(service));
         let starts = self.followed.state() == State::Stopped && view.restarts() != self.followed.restarts();
         if starts && release_ns < self.control.starts_ns(service) { self.followed } else { view }
+    }
+
+    /// A job begins in a bench, whose code runs where it ends: like any job it follows its service as it is now. Returns whether
+    /// it has something to do.
+    pub(crate) fn begin_in_bench(&mut self, release_ns: u64) -> bool {
+        let Some(service) = self.timing.service else { return true };
+        self.begun_in = Some(self.control.view(service));
+        self.is_running() || self.is_changed_to(self.view(service, release_ns))
+    }
+
+    /// The job of [`JobContext::begin_in_bench`] has ended.
+    pub(crate) fn end_in_bench(&mut self) {
+        self.begun_in = None;
     }
 
     /// When the service starts, if it does and that instant is after `now_ns`.
@@ -542,12 +558,13 @@ impl<'s> JobContext<'s> {
 
     /// Whether the service has changed its state, or restarted, before the task follows it.
     pub(crate) fn has_change(&self) -> bool {
-        self.timing.service.is_some_and(|service| {
-            let view = self.control.view(service);
-            // A restart of a stopped service is followed when it is started.
-            view.state() != self.followed.state()
-                || view.restarts() != self.followed.restarts() && view.state() != State::Stopped
-        })
+        self.timing.service.is_some_and(|service| self.is_changed_to(self.control.view(service)))
+    }
+
+    fn is_changed_to(&self, view: ServiceView) -> bool {
+        // A restart of a stopped service is followed when it is started.
+        view.state() != self.followed.state()
+            || view.restarts() != self.followed.restarts() && view.state() != State::Stopped
     }
 
     /// The last state of the service that the task has followed.

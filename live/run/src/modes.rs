@@ -15,7 +15,6 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use taut_plan::Plan;
-use taut_sys::clock;
 use taut_time::Duration;
 
 use crate::control::{Control, State};
@@ -195,7 +194,7 @@ impl Control {
             self.services[service].stop();
         }
         self.advance_mode();
-        modes.asked_ns.store(clock::monotonic_ns(), Ordering::Release);
+        modes.asked_ns.store(self.now_ns(), Ordering::Release);
         Ok(())
     }
 
@@ -253,7 +252,7 @@ impl Control {
         if now.step() != Step::Stopping || !modes.only_in(now.from(), now.to()).all(has_stopped) {
             return;
         }
-        let starts_ns = clock::monotonic_ns().saturating_add(modes.idle_ns[now.from()][now.to()]);
+        let starts_ns = self.now_ns().saturating_add(modes.idle_ns[now.from()][now.to()]);
         if modes.step(now, now.at(Step::Starting)) {
             for service in modes.only_in(now.to(), now.from()) {
                 self.services[service].start_at(starts_ns);
@@ -271,7 +270,7 @@ impl Control {
             return None;
         }
         let asked_ns = modes.asked_ns.load(Ordering::Acquire);
-        let since_ns = if asked_ns == 0 { 0 } else { clock::monotonic_ns().saturating_sub(asked_ns) };
+        let since_ns = if asked_ns == 0 { 0 } else { self.now_ns().saturating_sub(asked_ns) };
         let position = crate::names::position;
         Some(FollowedMode { from: position(now.from()), to: position(now.to()), since_ns })
     }
@@ -280,6 +279,7 @@ impl Control {
 #[cfg(test)]
 mod tests {
     use taut_plan::{Input, digest};
+    use taut_sys::clock;
 
     use super::*;
     use crate::ServiceError;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Applications in virtual time: alarms, and devices that the test plays.
+//! Applications in virtual time: alarms, devices that the test plays, and changes of mode.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
@@ -14,10 +14,11 @@ use std::sync::{Arc, Mutex};
 use app::{each, plan};
 use taut_boot::LoadedPlan;
 use taut_event::Kind;
-use taut_plan::ValidPlan;
-use taut_run::bench::Bench;
+use taut_plan::{ClassPlan, ValidPlan};
+use taut_run::bench::{Bench, ExecutionTime};
 use taut_run::{
-    AlarmReader, AlarmRefused, AlarmSetter, App, Cancellation, Component, Device, Error, Failure, Job, Task,
+    AlarmReader, AlarmRefused, AlarmSetter, App, Cancellation, Component, Control as AppControl, Device,
+    Error, Failure, Job, ModeError, Receiver, Task,
 };
 use taut_time::{Duration, Instant};
 
@@ -317,4 +318,238 @@ fn nobody_looks_at_the_device_of_a_paused_service() {
     bench.run_until(ms(30)).unwrap();
     // The job after the one that resumes, a gap later, and late.
     assert_eq!(taken(&found), [(25_100, Some([1; 4]))]);
+}
+
+/// `slow` and `quick` are of the first mode, `probes` and `answers` of the second; `both` runs in each, and sends to
+/// `answers`.
+const MODES: &str = r#"
+[payloads]
+Number = { type = "u64" }
+[services.hearing]
+[services.diagnosis]
+[modes]
+hearing = ["hearing"]
+diagnosis = ["diagnosis"]
+[tasks.quick]
+service = "hearing"
+arrival = { periodic = "10ms" }
+deadline = "10ms"
+wcet = { value = "3ms", source = "guess" }
+core = 0
+priority = 30
+[tasks.slow]
+service = "hearing"
+arrival = { periodic = "20ms" }
+deadline = "20ms"
+wcet = { value = "4ms", source = "guess" }
+core = 0
+priority = 20
+[tasks.probes]
+service = "diagnosis"
+arrival = { periodic = "10ms" }
+deadline = "10ms"
+wcet = { value = "4ms", source = "guess" }
+core = 0
+priority = 25
+[tasks.answers]
+service = "diagnosis"
+arrival = { sporadic = "10ms", trigger = "counts" }
+deadline = "10ms"
+wcet = { value = "2ms", source = "guess" }
+core = 0
+priority = 10
+[tasks.both]
+arrival = { periodic = "10ms" }
+deadline = "10ms"
+wcet = { value = "1ms", source = "guess" }
+core = 0
+priority = 40
+[channels.counts]
+kind = "queue"
+from = "both"
+to = "answers"
+payload = "Number"
+capacity = 4
+"#;
+
+const QUICK: u16 = 0;
+const SLOW: u16 = 1;
+const PROBES: u16 = 2;
+const ANSWERS: u16 = 3;
+
+/// What the components of a task were called for: numbers of jobs, or values.
+type Calls = Arc<Mutex<Vec<(u16, &'static str, u64)>>>;
+
+struct Notes(u16, Calls);
+
+impl Notes {
+    fn note(&self, what: &'static str, number: u64) {
+        self.1.lock().unwrap().push((self.0, what, number));
+    }
+}
+
+impl Component for Notes {
+    fn reset(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        self.note("reset", job.number());
+        Ok(())
+    }
+    fn stop(&mut self) {
+        self.note("stop", 0);
+    }
+}
+
+impl Task for Notes {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        self.note("job", job.number());
+        Ok(())
+    }
+}
+
+impl Receiver<u64> for Notes {
+    fn receive(&mut self, _: &mut Job<'_>, value: u64) -> Result<(), Failure> {
+        self.note("value", value);
+        Ok(())
+    }
+}
+
+/// `each` is called by each job of `both`.
+fn moded(each_both: impl FnMut(&mut Job<'_>, &AppControl) + Send + 'static) -> (Bench, Calls) {
+    let calls = Calls::default();
+    let (kept, mut each_both) = (Arc::clone(&calls), each_both);
+    let bench = bench(MODES, move |app| {
+        let notes = |task| Notes(task, Arc::clone(&kept));
+        app.service("hearing", |service| {
+            service.task("quick", |_| Ok(notes(QUICK)))?;
+            service.task("slow", |_| Ok(notes(SLOW)))
+        })?;
+        app.service("diagnosis", |service| {
+            service.task("probes", |_| Ok(notes(PROBES)))?;
+            service.receiver::<u64, _>("answers", |_| Ok(notes(ANSWERS)))
+        })?;
+        let control = app.control();
+        app.task("both", |create| {
+            let mut counts = create.queue_writer("counts")?;
+            Ok(each(move |job| {
+                let _ = counts.send(job, job.number());
+                each_both(job, control);
+                Ok(())
+            }))
+        })
+    });
+    (bench, calls)
+}
+
+/// The positions of a mode in the plan.
+fn mode(bench: &Bench, name: &str) -> usize {
+    bench.plan().modes.iter().position(|mode| mode.name == name).unwrap()
+}
+
+/// The tasks that have followed a change since release 0 (µs), each with the time since the request (µs).
+fn followed(bench: &Bench) -> Vec<(u16, u64, u64)> {
+    let records = bench.records().iter().filter(|record| record.kind == Kind::ModeFollowed);
+    let of = |record: &taut_event::Record| {
+        (record.subject, record.at.as_ns() / 1_000 - 1_000_000, record.value / 1_000)
+    };
+    records.map(of).collect()
+}
+
+#[test]
+fn a_change_waits_for_the_jobs_that_run_and_for_idle_cores() {
+    let (mut bench, calls) = moded(|_, _| ());
+    let (from, to) = (mode(&bench, "hearing"), mode(&bench, "diagnosis"));
+    let idle_us = bench.plan().change(from, to).unwrap().idle.unwrap().as_ns() / 1_000;
+    // `slow` has begun its job of 0 ms at 4 ms; what it does there is not affected by the request.
+    bench.run_until(ms(5)).unwrap();
+    assert_eq!(bench.control().change_mode("third"), Err(ModeError::Unknown("third".to_owned())));
+    bench.control().change_mode("diagnosis").unwrap();
+    assert_eq!(bench.control().current_mode(), Some("diagnosis"));
+    bench.run_until(ms(100)).unwrap();
+    assert_eq!(bench.control().change_mode("hearing"), Ok(()));
+    // Nothing would happen while the test waits, so it does not.
+    let before = std::time::Instant::now();
+    assert!(!bench.control().wait_mode_reached(Duration::from_s(30)));
+    assert!(before.elapsed() < std::time::Duration::from_secs(10));
+    assert_eq!(bench.control().change_mode("diagnosis"), Err(ModeError::Changing));
+    let found = std::mem::take(&mut *calls.lock().unwrap());
+    let of = |task: u16| -> Vec<_> {
+        found.iter().filter(|(of, ..)| *of == task).map(|(_, what, number)| (*what, *number)).collect()
+    };
+    assert_eq!(of(QUICK), [("job", 0), ("stop", 0)]);
+    assert_eq!(of(SLOW), [("job", 0), ("stop", 0)]);
+    // `quick` stops at 10 + 1 + 3 ms, `slow` at 20 + 1 + 4 ms: by then `quick` does nothing, but for a nanosecond.
+    let switched = followed(&bench);
+    assert_eq!(switched[..2], [(QUICK, 14_000, 9_000), (SLOW, 25_000, 20_000)]);
+    // No job of the new mode is released until the cores have been idle: the receiver's first one at once, the periodic task's
+    // in its old phase. `both` is in the way of each for 1 ms.
+    let starts_us = 25_000 + idle_us;
+    let first_us = starts_us.next_multiple_of(10_000);
+    assert_eq!(switched[2].0, ANSWERS);
+    assert!((starts_us + 2_000..=starts_us + 3_000).contains(&switched[2].1), "{switched:?} {starts_us}");
+    assert_eq!(switched[3], (PROBES, first_us + 5_000, first_us));
+    assert_eq!(of(PROBES)[..2], [("reset", first_us / 10_000), ("job", first_us / 10_000 + 1)]);
+    // The receiver gets what waited: as much as the queue holds.
+    assert_eq!(of(ANSWERS)[0].0, "reset");
+    assert_eq!(of(ANSWERS)[1..5], [("value", 0), ("value", 1), ("value", 2), ("value", 3)]);
+    assert_eq!(switched.len(), 4);
+    // And back.
+    bench.run_until(ms(200)).unwrap();
+    assert!(bench.control().is_mode_reached());
+    let found = std::mem::take(&mut *calls.lock().unwrap());
+    assert_eq!(found.iter().filter(|(_, what, _)| *what == "reset").count(), 2);
+    assert!(found.iter().any(|call| matches!(call, (SLOW, "job", _))), "{found:?}");
+}
+
+/// Jobs ask for changes at many instants, with execution times that are drawn: every response and every step of a change is
+/// within its bound.
+#[test]
+fn changes_at_any_instant_keep_the_bounds_of_the_plan() {
+    let mut modes = ["diagnosis", "hearing"].into_iter().cycle();
+    let mut next = modes.next();
+    let (mut bench, calls) = moded(move |job, control| {
+        let is_turn = (job.number() * job.number()) % 7 == 3 || job.number() % 11 == 0;
+        if is_turn && next.is_some_and(|name| control.change_mode(name).is_ok()) {
+            next = modes.next();
+        }
+    });
+    for task in ["quick", "slow", "probes", "answers", "both"] {
+        let most = match &bench.plan().tasks[bench.plan().task(task).unwrap()].class {
+            ClassPlan::RealTime { wcet, .. } => *wcet,
+            ClassPlan::BestEffort {} => unreachable!(),
+        };
+        bench.execution(task, ExecutionTime::uniform(us(1)..=most)).unwrap();
+    }
+    bench.run_until(Duration::from_s(60)).unwrap();
+    let plan = bench.plan();
+    let mut responses = 0;
+    for (at, task) in plan.tasks.iter().enumerate() {
+        let ClassPlan::RealTime { response: bound, .. } = &task.class else { continue };
+        let of = |kind| {
+            let of =
+                move |record: &&taut_event::Record| record.kind == kind && usize::from(record.subject) == at;
+            bench.records().iter().filter(of)
+        };
+        for (release, complete) in of(Kind::Release).zip(of(Kind::Complete)) {
+            assert_eq!(release.job, complete.job);
+            let response = complete.at.since(release.at);
+            assert!(response <= bound.unwrap(), "{}: {response} {bound:?}", task.name);
+            responses += 1;
+        }
+    }
+    assert!(responses > 20_000, "{responses}");
+    let changes = bench.records().iter().filter(|record| record.kind == Kind::ModeFollowed);
+    let mut steps = 0;
+    for record in changes {
+        let (from, to) = ((record.job & 0xffff) as usize, (record.job >> 16) as usize);
+        let change = plan.change(from, to).unwrap();
+        let service = plan.tasks[usize::from(record.subject)].service.clone().unwrap();
+        let stops = plan.modes[from].services.contains(&service);
+        let all = change.stop.as_ns() + change.idle.unwrap().as_ns() + change.start.as_ns();
+        let most = if stops { change.stop.as_ns() } else { all };
+        assert!(record.value <= most, "{record:?} {most}");
+        steps += 1;
+    }
+    assert!(steps > 400, "{steps}");
+    let calls = calls.lock().unwrap();
+    let count = |what| calls.iter().filter(|(_, of, _)| *of == what).count();
+    assert!(count("stop") > 200 && count("reset") > 200, "{} {}", count("stop"), count("reset"));
 }

@@ -4,11 +4,13 @@
 //! What the parts of an application borrow: its plan, memory, scopes and control, in the heap of one process.
 
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use taut_boot::{LoadedPlan, Maps};
 use taut_lock::EventCount;
 use taut_scope::Scope;
 
+use crate::clock::BenchClock;
 use crate::control::Control;
 use crate::supervisor::scopes;
 use crate::{Error, flow};
@@ -71,8 +73,8 @@ pub(super) struct Parts {
 
 impl Environment {
     /// Takes the memory of a plan, of which nothing is published.
-    pub(super) fn new(loaded: LoadedPlan) -> Result<Self, Error> {
-        let (maps, control) = (Maps::private(&loaded.plan)?, Control::in_bench(&loaded.plan));
+    pub(super) fn new(loaded: LoadedPlan, clock: Arc<BenchClock>) -> Result<Self, Error> {
+        let (maps, control) = (Maps::private(&loaded.plan)?, Control::in_bench(&loaded.plan, clock));
         let event_counts = flow::event_counts(&loaded.plan);
         let base = Fixed::new(Base { loaded, maps, control, event_counts });
         // SAFETY:

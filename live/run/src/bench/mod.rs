@@ -59,17 +59,6 @@ fn refused(misuse: Misuse) -> Error {
     Error::Bench(format!("the scheduling rule refused an event: {misuse}"))
 }
 
-/// What the plan has and a bench does not, in words.
-fn beyond(plan: &Plan) -> Option<String> {
-    if let Some((task, server)) = served(plan) {
-        return Some(format!(
-            "task `{task}` is in server `{server}`, and a bench has no servers; test its code by itself"
-        ));
-    }
-    (!plan.modes.is_empty())
-        .then(|| "the application has modes, and a bench has none; test the code by itself".to_owned())
-}
-
 /// A value that a task or a party sent: see [`Bench::sent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent<P> {
@@ -94,7 +83,7 @@ struct Script {
 ///
 /// **When code runs.** A job executes for a virtual time, drawn or given ([`ExecutionTime`]), and may be preempted
 /// meanwhile. Its code runs at once at the instant at which the job ends: there it reads its channels, and there its
-/// values are sent. So a value is never there before a real job could have sent it, and the latencies of chains include
+/// values are sent; what its service does it has seen where it began. So a value is never there before a real job could have sent it, and the latencies of chains include
 /// all execution. What the code reads is what waits at that instant.
 ///
 /// **What a bench does not show.** Sections of resources take no time, so no job is blocked; there are no servers; a best-effort task
@@ -128,7 +117,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Error`] if the plan cannot be booted, or if the set-up fails or does not fit it; [`Error::Bench`] if the plan has what a
-    /// bench does not: a real-time task in a server, or modes.
+    /// bench does not: a real-time task in a server.
     pub fn new(
         lock: impl AsRef<Path>,
         setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
@@ -151,10 +140,13 @@ impl Bench {
         loaded: LoadedPlan,
         setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
     ) -> Result<Self, Error> {
-        if let Some(what) = beyond(&loaded.plan) {
-            return Err(Error::Bench(what));
+        if let Some((task, server)) = served(&loaded.plan) {
+            let what = "and a bench has no servers; test its code by itself";
+            return Err(Error::Bench(format!("task `{task}` is in server `{server}`, {what}")));
         }
-        let environment = Environment::new(loaded)?;
+        let clock = Arc::new(BenchClock::default());
+        clock.set(ORIGIN_NS);
+        let environment = Environment::new(loaded, Arc::clone(&clock))?;
         // SAFETY:
         // - all that is made from the parts is in fields of `Self` before `environment`, which are dropped before it,
         //   or dropped in this call, before `environment` is
@@ -168,8 +160,6 @@ impl Bench {
         setup(&mut app)?;
         app.check_complete()?;
         let (error_facts, rest) = (app.error_facts(), app.rest.take());
-        let clock = Arc::new(BenchClock::default());
-        clock.set(ORIGIN_NS);
         let task_codes = app.take_task_codes()?;
         let (tasks, cores) = real_time(plan, control, &clock, task_codes)?;
         let (recorder, drain) = ring(RingOwner::Task(u16::MAX), RING_RECORDS);

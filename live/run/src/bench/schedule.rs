@@ -12,7 +12,7 @@ use taut_plan::Overrun;
 use taut_policy::{Remedy, Trouble};
 use taut_time::Duration;
 
-use super::task::Due;
+use super::task::{BenchTask, Due};
 use super::{Bench, ORIGIN_NS};
 use crate::Error;
 use crate::bench_resource::BenchJob;
@@ -246,8 +246,13 @@ impl Bench {
 
     fn start(&mut self, at: usize, now_ns: u64) {
         self.tasks[at].run_budget(now_ns, true);
-        let Some(job) = &mut self.tasks[at].job else { return };
+        let BenchTask { job, context, .. } = &mut self.tasks[at];
+        let Some(job) = job else { return };
         let kind = if std::mem::replace(&mut job.has_started, true) { Kind::Resume } else { Kind::Start };
+        if kind == Kind::Start && !context.begin_in_bench(job.released.at_ns) {
+            // The job of a service that is paused or stopped does nothing.
+            (job.execution_ns, job.left_ns) = (1, 1);
+        }
         let number = job.released.number;
         self.record(at, now_ns, kind, number, 0);
     }
@@ -274,6 +279,7 @@ impl Bench {
         };
         self.clock.begin_job();
         let goes_on = task.body.run_in_bench(&mut task.context, job.released, bench, now_ns);
+        task.context.end_in_bench();
         task.is_over |= !goes_on;
         if task.is_over {
             (task.due, task.waiting) = (None, std::collections::VecDeque::new());

@@ -169,9 +169,7 @@ impl BenchTask {
         let given = self.takes.remove(&released.number);
         // Drawn in any case, so that a fault changes no other job.
         let drawn = self.execution.of_job(released.number, &mut self.random);
-        // A paused service's job does nothing.
-        let idle = !self.context.is_running() && !self.context.has_change();
-        let execution_ns = if idle { 1 } else { given.unwrap_or(drawn).as_ns().max(1) };
+        let execution_ns = given.unwrap_or(drawn).as_ns().max(1);
         self.job = Some(BenchJobState {
             released,
             is_admitted: false,
