@@ -2,10 +2,11 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! The bars of what the programming model is made of: messages from many senders to one receiver, and broadcast from one
-//! writer to many readers, compared with others in the same run, and the order of alarms, by `taut-peers messages`.
+//! writer to many readers, compared with others in the same run, and the order of alarms, by `taut-peers messages`; and
+//! virtual time, by the example `virtual_time` of cochlear.
 
 use serde_json::{Map, Value};
-use xtask::Tree;
+use xtask::{Command, Tree};
 
 use crate::bench::ready;
 use crate::observed::build;
@@ -33,13 +34,40 @@ const ALARM_HIGH_NS: f64 = 500.0;
 /// What a device takes to its job, in the time that it takes to a thread that blocks in `read`.
 const READY: f64 = 1.1;
 
+/// What a thousand seconds of virtual time may take, in ms: cochlear's components without their FFT, in a bench.
+const VIRTUAL_MS: f64 = 1_000.0;
+
 /// Measures all bars of this set, in about four minutes after the build.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let folder = tree.target().join("bars/model");
     let run = peers::messages_for_bars(tree, ROUNDS, &folder).and_then(|text| Rounds::of(&text));
     let mut rows = bars(&run);
     rows.push(ready(tree));
+    rows.push(virtual_time(tree));
     rows
+}
+
+/// Virtual time beside real time.
+fn virtual_time(tree: &Tree) -> Row {
+    let run = Command::line("cargo run --quiet --release --locked -p taut-cochlear --example virtual_time")
+        .dir(&tree.join("apps/cochlear"))
+        .run();
+    let took =
+        if run.success() { taken_ms(&run.text) } else { Err(format!("{}: {}", run.reason(), run.text)) };
+    Row::at_most("1,000 s of cochlear without FFT in a bench", VIRTUAL_MS, "ms", Held::Median, took)
+}
+
+/// What a thousand seconds took, in ms, in each round.
+///
+/// # Errors
+/// If a line is of another form, or jobs are missing: three of each of 125,000 frames, with five events and more each.
+fn taken_ms(said: &str) -> Result<Vec<f64>, String> {
+    let of = |line: &str| {
+        let (ms, rest) = line.strip_prefix("1000 s of virtual time: ")?.split_once(" ms, ")?;
+        let events: u64 = rest.strip_suffix(" events")?.parse().ok()?;
+        ms.parse().ok().filter(|_| events >= 15 * 125_000)
+    };
+    said.lines().map(|line| of(line).ok_or_else(|| format!("it says `{line}`"))).collect()
 }
 
 /// From a device to its job, compared with a thread that blocks in `read`.
@@ -187,6 +215,16 @@ mod tests {
         assert_eq!(with("push of 8", 0.0), all - 1);
         assert_eq!(with("alarm cancel mean", 101.0), all - 1);
         assert_eq!((with("alarm expire p99.9", 500.0), with("alarm expire p99.9", 501.0)), (all, all - 1));
+    }
+
+    #[test]
+    fn virtual_time_counts_if_all_jobs_were_there() {
+        let line = |ms: &str, events: u64| format!("1000 s of virtual time: {ms} ms, {events} events\n");
+        let two = line("296.4", 2_125_100) + &line("301.0", 2_125_100);
+        assert_eq!(taken_ms(&two), Ok(vec![296.4, 301.0]));
+        for wrong in [line("296.4", 1_800_000), line("fast", 2_125_100), "warning: slow\n".to_owned()] {
+            assert!(taken_ms(&(two.clone() + &wrong)).is_err(), "{wrong}");
+        }
     }
 
     #[test]
