@@ -131,7 +131,8 @@ impl<T: Task> TaskKind for DeviceBody<T> {
         if context.has_change() {
             return Some(context.starts_after(now_ns).unwrap_or(now_ns).max(context.next_ns()));
         }
-        let can_be_read = context.is_running() && device::wait(Some(self.device.as_fd()), None, Some(0));
+        let can_be_read =
+            context.is_running() && device::wait(Some(self.device.as_fd()), None, Some(Duration::ZERO));
         can_be_read.then(|| now_ns.max(context.next_ns()))
     }
 
