@@ -5,6 +5,7 @@
 //! may take, and sends all that it may send. Every value has its sender and its number, so what is lost or comes twice shows.
 
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,7 +22,7 @@ use crate::draw::Draw;
 payload_with! {
     "taut_run::zerocopy"
     /// A value of any channel.
-    pub(crate) struct Value { urgency: u32, sender: u32, number: u64 }
+    pub(crate) struct Value { pub(crate) urgency: u32, pub(crate) sender: u32, pub(crate) number: u64 }
 }
 
 /// What readers got, by channel and sender: how many values, and the largest number. Each task has its own, so no job waits
@@ -69,6 +70,16 @@ impl Seen {
     /// How many alarms of a channel were cancelled in time.
     pub(crate) fn prevented(&self, channel: usize) -> u64 {
         self.prevented[channel]
+    }
+
+    /// As [`Seen::take`], of a channel that may lose values.
+    pub(crate) fn take_any(&mut self, channel: usize, value: &Value) {
+        self.take(channel, value, false, 0);
+    }
+
+    /// Adds this to what all tasks have seen.
+    pub(crate) fn show(&self, shared: &Shared) {
+        shared.lock().unwrap_or_else(PoisonError::into_inner).add(self);
     }
 
     /// Adds what another task has seen: each channel has one reader that counts.
@@ -191,13 +202,8 @@ fn lane(channel: &ChannelPlan) -> Option<&str> {
 }
 
 impl<'p> Works<'p> {
-    fn new(
-        plan: &Plan,
-        task: usize,
-        create: &mut Create<'_, 'p>,
-        seed: u64,
-        shared: &Shared,
-    ) -> Result<Self, Error> {
+    fn new(code: Code<'_>, task: usize, create: &mut Create<'_, 'p>) -> Result<Self, Error> {
+        let Code { plan, seed, shared, spins } = code;
         let of = &plan.tasks[task];
         let (mut inputs, mut outputs, mut handed) = (Vec::new(), Vec::new(), usize::MAX);
         for (at, channel) in plan.channels.iter().enumerate() {
@@ -233,7 +239,7 @@ impl<'p> Works<'p> {
         }
         let mut most = Duration::ZERO;
         if let ClassPlan::RealTime { arrival, wcet, .. } = &of.class {
-            most = Duration::from_ns(wcet.as_ns() / 3);
+            most = if spins { Duration::from_ns(wcet.as_ns() / 3) } else { Duration::ZERO };
             if let Some(device) = arrival.device() {
                 inputs.push(Input::Device(create.device(device)?));
             }
@@ -290,18 +296,13 @@ impl<'p> Works<'p> {
             }
             context.sleep(Duration::from_us(self.draw.pick(50, 2_000)));
         }
-        self.show();
-    }
-
-    /// Adds what this task has seen to what all have.
-    fn show(&self) {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner).add(&self.seen);
+        self.seen.show(&self.shared);
     }
 }
 
 impl Component for Works<'_> {
     fn finish(&mut self) -> Result<(), Box<dyn std::error::Error>> {
-        self.show();
+        self.seen.show(&self.shared);
         Ok(())
     }
 }
@@ -329,13 +330,13 @@ fn sole_trigger(plan: &Plan, task: usize) -> Option<usize> {
 }
 
 /// What an application can be asked to change.
-struct Names {
+pub(crate) struct Names {
     services: Vec<String>,
     modes: Vec<String>,
 }
 
 impl Names {
-    fn of(plan: &Plan) -> Self {
+    pub(crate) fn of(plan: &Plan) -> Self {
         // With modes, they alone start and stop services.
         let services = plan.services.iter().filter(|_| plan.modes.is_empty());
         Self {
@@ -345,7 +346,7 @@ impl Names {
     }
 
     /// One change; it is refused while an earlier one is under way.
-    fn change(&self, control: &Control, draw: &mut Draw) {
+    pub(crate) fn change(&self, control: &Control, draw: &mut Draw) {
         if let Some(mode) = draw.one(&self.modes) {
             let _ = control.change_mode(mode);
         }
@@ -376,43 +377,54 @@ fn set_alarm(
     set.ok()
 }
 
-/// Gives an application the code of all its tasks.
-pub(crate) fn set_up(app: &mut App<'_>, plan: &Plan, seed: u64, shared: &Shared) -> Result<(), Error> {
-    let control = app.control();
-    for (at, task) in plan.tasks.iter().enumerate() {
-        let device = match &task.class {
-            ClassPlan::RealTime { arrival, .. } => arrival.device(),
-            ClassPlan::BestEffort {} => None,
-        };
-        if let Some(device) = device {
-            app.device(device, line(seed).map_err(|error| Error::Application(error.into()))?)?;
-        }
-        if let Some(service) = &task.service {
-            // Services have periodic tasks alone.
-            app.service(service, |service| {
-                service.task(&task.name, |create| Works::new(plan, at, create, seed, shared))
-            })?;
-            continue;
-        }
-        match &task.class {
-            ClassPlan::BestEffort {} => app.best_effort(&task.name, |create| {
-                let works = Works::new(plan, at, create, seed, shared)?;
-                let names = Names::of(plan);
-                Ok(move |context: &mut Context<'_>| works.in_background(context, control, &names))
-            })?,
-            ClassPlan::RealTime { .. } if sole_trigger(plan, at).is_some() => {
-                app.receiver::<Value, _>(&task.name, |create| Works::new(plan, at, create, seed, shared))?;
+/// The code of all tasks of an application.
+#[derive(Clone, Copy)]
+pub(crate) struct Code<'c> {
+    pub(crate) plan: &'c Plan,
+    pub(crate) seed: u64,
+    pub(crate) shared: &'c Shared,
+    /// Whether jobs execute for a while. In virtual time a bench says for how long.
+    pub(crate) spins: bool,
+}
+
+impl Code<'_> {
+    /// Gives an application its code; `device` makes what releases a task.
+    pub(crate) fn set_up(
+        self,
+        app: &mut App<'_>,
+        mut device: impl FnMut() -> std::io::Result<OwnedFd>,
+    ) -> Result<(), Error> {
+        let control = app.control();
+        for (at, task) in self.plan.tasks.iter().enumerate() {
+            if let ClassPlan::RealTime { arrival, .. } = &task.class
+                && let Some(name) = arrival.device()
+            {
+                app.device(name, device().map_err(|error| Error::Application(error.into()))?)?;
             }
-            ClassPlan::RealTime { .. } => {
-                app.task(&task.name, |create| Works::new(plan, at, create, seed, shared))?;
+            if let Some(service) = &task.service {
+                // Services have periodic tasks alone.
+                app.service(service, |service| {
+                    service.task(&task.name, |create| Works::new(self, at, create))
+                })?;
+                continue;
+            }
+            match &task.class {
+                ClassPlan::BestEffort {} => app.best_effort(&task.name, |create| {
+                    let (works, names) = (Works::new(self, at, create)?, Names::of(self.plan));
+                    Ok(move |context: &mut Context<'_>| works.in_background(context, control, &names))
+                })?,
+                ClassPlan::RealTime { .. } if sole_trigger(self.plan, at).is_some() => {
+                    app.receiver::<Value, _>(&task.name, |create| Works::new(self, at, create))?;
+                }
+                ClassPlan::RealTime { .. } => app.task(&task.name, |create| Works::new(self, at, create))?,
             }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// A device into which an ordinary thread writes at drawn instants, now and then as fast as it can.
-fn line(seed: u64) -> std::io::Result<std::os::fd::OwnedFd> {
+pub(crate) fn line(seed: u64) -> std::io::Result<OwnedFd> {
     let (ours, mut theirs) = UnixStream::pair()?;
     theirs.set_nonblocking(true)?;
     let mut draw = Draw::new(seed ^ 0xdead);

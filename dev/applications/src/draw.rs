@@ -33,6 +33,11 @@ impl Draw {
         self.pick(1, 100) <= percent
     }
 
+    /// A generator that is independent of this one.
+    pub(crate) fn fork(&mut self) -> Self {
+        Self::new(self.next())
+    }
+
     /// One of these; none if there is none.
     pub(crate) fn one<'o, T>(&mut self, of: &'o [T]) -> Option<&'o T> {
         let last = of.len().checked_sub(1)?;

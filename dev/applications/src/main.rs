@@ -3,13 +3,15 @@
 
 //! Draws applications, plans them, executes each for a moment, and judges: no bound of the plan is exceeded beyond what the
 //! machine's own stalls explain, no value of a real-time sender is lost, no value comes twice, and what was lost of the others
-//! was counted. A run on dispatched cores is replayed by `taut replay` as well, if its path is given.
+//! was counted. A run on dispatched cores is replayed by `taut replay` as well, if its path is given. Many more run in virtual
+//! time before, where the machine excuses nothing.
 //!
 //! `cargo xtask soak applications` builds it and starts it.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 
 mod code;
 mod draw;
+mod virtual_time;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -36,6 +38,9 @@ struct Arguments {
     /// How many applications are executed.
     #[arg(long, default_value_t = 20)]
     runs: u64,
+    /// How many applications run in virtual time, before.
+    #[arg(long, default_value_t = 0)]
+    in_virtual_time: u64,
     /// What the applications follow from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -65,6 +70,10 @@ struct Sums {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Err(found) = all_in_virtual_time(&arguments) {
+        eprintln!("{found}");
+        return ExitCode::FAILURE;
+    }
     let begun = std::time::Instant::now();
     let mut sums = Sums::default();
     let mut seed = arguments.seed;
@@ -109,6 +118,44 @@ fn main() -> ExitCode {
     if sums.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// Runs as many applications in virtual time as are asked for; the first finding ends it.
+fn all_in_virtual_time(arguments: &Arguments) -> Result<(), String> {
+    let length = Duration::from_ms(arguments.length);
+    let (mut ran, mut jobs, mut values, mut seed) = (0, 0, 0, arguments.seed);
+    while ran < arguments.in_virtual_time {
+        seed += 1;
+        let manifest = draw::manifest(&mut Draw::new(seed));
+        let found = |what: String| format!("seed {seed}: {what}\n{manifest}");
+        let Some(plan) = planned(&manifest).map_err(found)? else { continue };
+        let folder = written(&plan, &manifest).map_err(|problem| found(problem.to_string()))?;
+        let shared: Shared = Arc::new(Mutex::new(Seen::of_plan(&plan)));
+        let run = virtual_time::recorded(&plan, folder.path(), seed, length, &shared);
+        let run = run.map_err(|error| found(error.to_string()))?;
+        virtual_time::judged(&plan, &run).map_err(found)?;
+        let seen = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        counted(&plan, &run, &seen).map_err(found)?;
+        let of = |kind: Kind| run.records.iter().filter(|record| record.kind == kind).count();
+        (ran, jobs, values) = (ran + 1, jobs + of(Kind::Complete), values + of(Kind::Send));
+    }
+    if ran > 0 {
+        println!(
+            "{ran} applications in virtual time, {} ms each: {jobs} jobs, {values} values, no finding",
+            arguments.length
+        );
+    }
+    Ok(())
+}
+
+/// A folder with the manifest and its plan.
+fn written(plan: &Plan, manifest: &str) -> Result<tempfile::TempDir, Problem> {
+    let failed = |error: std::io::Error| Problem::Skipped(error.to_string());
+    let folder = tempfile::tempdir().map_err(failed)?;
+    std::fs::write(folder.path().join("taut.toml"), manifest).map_err(failed)?;
+    let text = plan.to_lock().map_err(|error| Problem::Found(error.to_string()))?;
+    std::fs::write(folder.path().join("taut.lock"), text).map_err(failed)?;
+    Ok(folder)
+}
+
 /// The plan of a manifest; `None` if it is not proven.
 fn planned(manifest: &str) -> Result<Option<Plan>, String> {
     let source = SourceText { name: "taut.toml".to_owned(), text: manifest.to_owned() };
@@ -130,6 +177,13 @@ enum Problem {
     Skipped(String),
     /// Something is wrong.
     Found(String),
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::Skipped(what) | Self::Found(what)) = self;
+        f.write_str(what)
+    }
 }
 
 /// Says nothing.
@@ -156,11 +210,8 @@ fn executed(
     sums: &mut Sums,
 ) -> Result<(), Problem> {
     let failed = |error: std::io::Error| Problem::Skipped(error.to_string());
-    let folder = tempfile::tempdir().map_err(failed)?;
+    let folder = written(plan, manifest)?;
     let lock = folder.path().join("taut.lock");
-    std::fs::write(folder.path().join("taut.toml"), manifest).map_err(failed)?;
-    let text = plan.to_lock().map_err(|error| Problem::Found(error.to_string()))?;
-    std::fs::write(&lock, text).map_err(failed)?;
     let out = folder.path().join("out");
     let config = Config {
         lock,
@@ -171,7 +222,9 @@ fn executed(
         applications: None,
     };
     let shared: Shared = Arc::new(Mutex::new(Seen::of_plan(plan)));
-    let ending = taut_run::run(&config, &mut Quiet, |app| code::set_up(app, plan, seed, &shared));
+    let ending = taut_run::run(&config, &mut Quiet, |app| {
+        code::Code { plan, seed, shared: &shared, spins: true }.set_up(app, || code::line(seed))
+    });
     match ending {
         Ok(ending) if ending.orderly => {}
         Ok(_) => return Err(Problem::Found("the run did not end in order".to_owned())),

@@ -9,8 +9,10 @@ use std::time::Duration;
 use crate::step::Step;
 use crate::{Command, End, Tree, oracle};
 
-/// How many CI executes.
-const RUNS: &str = "24";
+/// How many CI executes, and how many it runs in virtual time.
+const RUNS: [&str; 2] = ["24", "1000"];
+/// How many a soak runs in virtual time.
+const MANY: &str = "10000";
 
 fn program(tree: &Tree, arguments: &[&str]) -> Command {
     Command::line("cargo run --quiet --locked --release -p taut-applications --")
@@ -22,11 +24,13 @@ fn program(tree: &Tree, arguments: &[&str]) -> Command {
 /// The step of CI.
 pub(crate) fn step() -> Step {
     Step::new("random applications", |tree| {
-        oracle::executed(program(tree, &["--runs", RUNS, "--seed", "1"]).run())
+        let [runs, virtual_runs] = RUNS;
+        let arguments = ["--runs", runs, "--in-virtual-time", virtual_runs, "--seed", "1"];
+        oracle::executed(program(tree, &arguments).run())
     })
 }
 
-/// Executes random applications for some minutes, each with another seed, and replays those of dispatched cores.
+/// Runs random applications in virtual time, and executes others for some minutes; replays those of dispatched cores.
 pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
     let built = Command::line("cargo build --locked --release -p taut-cli --bin taut").dir(tree.root());
     if built.show() != End::Code(0) {
@@ -36,8 +40,9 @@ pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
     let taut = tree.target().join("release/taut").to_string_lossy().into_owned();
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let seed = since.map_or(1, |time| time.as_secs()).to_string();
-    let long = ["--runs", &most, "--seconds", &seconds, "--seed", &seed, "--taut", &taut];
-    let limit = Duration::from_secs(minutes * 60 + 900);
+    let long =
+        ["--in-virtual-time", MANY, "--runs", &most, "--seconds", &seconds, "--seed", &seed, "--taut", &taut];
+    let limit = Duration::from_secs(minutes * 60 + 1_500);
     match program(tree, &long).limit(limit).show() {
         End::Code(0) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
