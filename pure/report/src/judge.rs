@@ -95,6 +95,8 @@ pub(crate) struct Judge<'a> {
     last: u64,
     /// If older records were dropped: the records are all that happened after this instant.
     since: Option<u64>,
+    /// Whether the threads had real-time priorities.
+    has_priorities: bool,
     pub(crate) breaches: Vec<Breach>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) machine: u64,
@@ -210,6 +212,7 @@ impl<'a> Judge<'a> {
             begin,
             last,
             since: run.since.map(taut_time::Instant::as_ns),
+            has_priorities: run.machine.lines().all(|line| !line.starts_with(NO_PROBE)),
             breaches: Vec::new(),
             warnings: Vec::new(),
             machine: 0,
@@ -515,7 +518,11 @@ impl<'a> Judge<'a> {
             (None, Some(_), None) => {
                 let (late_ns, planned_ns) =
                     (on_core.stood_free(&planned.pending(job)), planned.release_overhead);
-                if late_ns > planned_ns { Cause::Release { late_ns, planned_ns } } else { Cause::Unknown }
+                match late_ns > planned_ns {
+                    true if !self.has_priorities => Cause::NoPriority { late_ns },
+                    true => Cause::Release { late_ns, planned_ns },
+                    false => Cause::Unknown,
+                }
             }
         }
     }

@@ -56,6 +56,11 @@ pub enum Cause {
         /// The plan's overhead of a release.
         planned_ns: u64,
     },
+    /// The same in a run without real-time priorities, in which any other program may have had the core.
+    NoPriority {
+        /// How long the core was free of other jobs.
+        late_ns: u64,
+    },
     /// Real-time threads outside of the application used the job's core, or a core for which the job waited, together
     /// for at least the time that has no other explanation; this thread used most.
     ForeignThread {

@@ -52,8 +52,13 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
             cause,
         } => {
             let late = late_response(*missed, *unfinished, *response_ns, *limit_ns);
-            let (at, why, stolen) = (span(*at_ns), cause_text(cause), stolen_text(*stolen_ns));
-            format!("`{task}` job {job} at {at} {late}; {why}; {stolen}")
+            let (at, why) = (span(*at_ns), cause_text(cause));
+            // Without real-time priorities nobody looked for stalls.
+            let stolen = match cause {
+                Cause::NoPriority { .. } => String::new(),
+                _ => format!("; {}", stolen_text(*stolen_ns)),
+            };
+            format!("`{task}` job {job} at {at} {late}; {why}{stolen}")
         }
         Breach::Latency { channel, at_ns, latency_ns, limit_ns } => {
             late_value(channel, *at_ns, *latency_ns, *limit_ns)
@@ -124,6 +129,11 @@ fn cause_text(cause: &Cause) -> String {
             "it started {} after its core was free for it, but platform.overheads.release allows {}",
             span(*late_ns),
             span(*planned_ns)
+        ),
+        Cause::NoPriority { late_ns } => format!(
+            "it started {} after its core was free of other jobs: it had no real-time priority, so any program \
+             could go first",
+            span(*late_ns)
         ),
         Cause::ForeignThread { thread, tid, ran_ns } => format!(
             "a foreign real-time thread, `{thread}` ({tid}), had the core for {} at that time",

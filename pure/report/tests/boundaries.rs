@@ -153,6 +153,7 @@ fn breach(breach: &Breach) -> String {
                 Cause::Wcet { of, .. } => format!("WCET of {of}"),
                 Cause::NotProven => "not proven".to_owned(),
                 Cause::Release { .. } => "release".to_owned(),
+                Cause::NoPriority { .. } => "no priority".to_owned(),
                 Cause::ForeignThread { thread, .. } => format!("foreign {thread}"),
                 Cause::Stopped => "stopped".to_owned(),
                 Cause::Traced { .. } => "traced".to_owned(),

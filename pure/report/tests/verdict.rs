@@ -1186,6 +1186,25 @@ fn what_the_process_lacked_is_told() {
     );
 }
 
+/// Without real-time priorities nothing says why a job started late, and nobody looked for stalls.
+#[test]
+fn a_job_without_priority_may_start_late() {
+    let mut run = run(Script { stalls: vec![(100 * MS, 6 * MS)], ..Script::quiet() });
+    run.records.retain(|record| record.kind != Kind::Stall);
+    let late = |run: &Run| -> Vec<String> {
+        // A paragraph wraps its lines.
+        let text = Report::new(&plan(), run).text(400, false).replace("\n  ", " ");
+        text.lines().filter(|line| line.contains("it started")).map(str::to_owned).collect()
+    };
+    let with = late(&run);
+    assert!(!with.is_empty() && with.iter().all(|text| text.ends_with("no stall at that time")), "{with:?}");
+    run.machine.push_str("lost-priorities = sched_setscheduler: Operation not permitted (EPERM)\n");
+    let without = late(&run);
+    assert_eq!(without.len(), with.len());
+    let end = "it had no real-time priority, so any program could go first";
+    assert!(without.iter().all(|text| text.ends_with(end)), "{without:?}");
+}
+
 /// The tasks of a stopped service need no releases; those of a running one do, whatever the state of another service.
 #[test]
 fn only_a_stopped_service_may_be_silent() {
