@@ -40,7 +40,10 @@ pub(crate) fn build(manifest: &Path) -> Result<PathBuf, Failure> {
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|error| Failure::Program(format!("cannot start cargo: {error}")))?;
+        .map_err(|error| {
+            let help = "it builds the application, and comes with Rust: https://rustup.rs";
+            Failure::Program(format!("cannot start cargo: {error}; {help}"))
+        })?;
     if !output.status.success() {
         return Err(Failure::Program(format!("cannot build {}", manifest.display())));
     }

@@ -48,7 +48,10 @@ impl Files {
         if found.is_dir() {
             // Distinguishes a missing manifest from a folder that this user may not read.
             let inside = std::fs::metadata(&manifest).map_err(|error| match error.kind() {
-                ErrorKind::NotFound => Failure::Usage(format!("{} has no taut.toml", path.display())),
+                ErrorKind::NotFound => Failure::Usage(format!(
+                    "{} has no taut.toml: go to the folder of an application or name it, or make one with `taut new`",
+                    path.display()
+                )),
                 _ => unreachable(&manifest, &error),
             })?;
             regular(&manifest, &inside)?;

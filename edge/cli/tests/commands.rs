@@ -143,7 +143,8 @@ fn an_unreadable_manifest_differs_from_a_missing_one() {
         assert_eq!(answer.code, Some(code), "{line}: {}", answer.err);
         assert!(answer.err.contains(text), "{line}: {}", answer.err);
     };
-    says("check", 2, "has no taut.toml");
+    says("check", 2, "error: . has no taut.toml: ");
+    says("check", 2, "make one with `taut new`");
     says("check nowhere", 2, "nowhere does not exist");
     says("check /dev/zero", 2, "/dev/zero is a device, a pipe or a socket, not a file");
     std::fs::write(empty.path().join("file"), "").unwrap();
