@@ -386,6 +386,13 @@ fn an_application_builds_and_runs() {
     for template in TEMPLATES {
         let tested = cargo(template, &["test"]).yes();
         assert!(tested.out.contains("2 passed; 0 failed"), "{}", tested.out);
+        if template == "control" {
+            // But for the time that it took, the page shows this.
+            let page = read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/first-application.md"));
+            let shown = tested.out.lines().map(|line| line.split("; finished in").next().unwrap());
+            let shown: Vec<&str> = shown.filter(|line| !line.is_empty()).collect();
+            assert!(shown.len() == 4 && shown.iter().all(|line| page.contains(line)), "{shown:?}");
+        }
     }
     // What a user changes reaches the test in virtual time, for each template.
     for (template, old, new, failed) in [
