@@ -256,6 +256,23 @@ impl<'m, T: Plain> Places<'m, T> {
         }
     }
 
+    /// Copies the first word of place `index`, while a writer may write it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Places::load_into`].
+    #[inline(always)]
+    pub(crate) unsafe fn load_first_word(&self, index: usize) -> u64 {
+        const { assert!(size_of::<T>() >= 8, "a value of less than a word has no first word") };
+        let mut word = MaybeUninit::<u64>::uninit();
+        // SAFETY: the caller's conditions; a T has a word (asserted) and fits (`new`), so a word does too; all of it is
+        // copied, and any bits are a u64.
+        unsafe {
+            self.slots.load_part(index, 0..8, &mut word);
+            word.assume_init()
+        }
+    }
+
     /// Copies `value` into place `index` while readers may read it.
     ///
     /// # Safety

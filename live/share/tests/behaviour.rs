@@ -23,6 +23,8 @@ mod messages;
 mod nonblocking;
 #[path = "queues/behaviour.rs"]
 mod queues;
+#[path = "messages/control.rs"]
+mod reader_controls;
 #[path = "temporal/behaviour.rs"]
 mod temporal;
 #[path = "timed/behaviour.rs"]

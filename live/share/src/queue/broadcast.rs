@@ -4,11 +4,11 @@
 //! Broadcast: every value in order to several readers out of one copy; the writer never overtakes a reader.
 //!
 //! # Use
-//! A value that several real-time tasks must all get: a frame for an output and a recorder. For channels of kind
-//! `broadcast`; no plan uses it yet. The writer copies it once,
-//! however many readers there are. A full queue refuses new values: it is full for the slowest reader. A reader that may
-//! lose values instead is a [`Follower`], which the writer does not know; it learns how many it lost. For readers that
-//! are all followers, [`super::qrtwo`] is this ring without the heads. With one reader, [`super::qrtr`] is cheaper.
+//! A value that several real-time tasks must all get: a frame for an output and a recorder; channels of kind `broadcast`.
+//! The writer copies it once, however many readers there are. A full queue refuses new values: it is full for the slowest
+//! reader. A reader that may lose values instead is a [`Follower`], which the writer does not know; it learns how many it
+//! lost. A reader that pauses takes no part until it goes on ([`ReaderControl`]). For readers that are all followers,
+//! [`super::qrtwo`] is this ring without the heads. With one reader, [`super::qrtr`] is cheaper.
 //!
 //! # Callers
 //! `-`: both may run at the same time; `X`: they may not (the types and the duties of [`writer`] and [`reader`] ensure
@@ -19,6 +19,7 @@
 //! | the writer's `push`, `push_slice`, `len` | X         | -        | -                   |
 //! | `pop`, `pop_slice`, `len` of reader i | -            | X        | -                   |
 //! | [`release_reader`] i                  | -            | X        | -                   |
+//! | control and watcher of reader i       | -            | X        | -                   |
 //!
 //! # Progress
 //! W = ⌈size of a value / 8⌉ words, R readers, B = values per batch, as in [`ring`]. All sides are wait-free.
@@ -30,6 +31,9 @@
 //! | refused         | R loads                                                                                |
 //! | `pop`, `pop_slice` | as in [`ring`]: 2 loads + W words + 2 fences + 1 store; a reader is never overtaken |
 //! | `len`           | the writer's R loads; a reader's 1 load                                                |
+//! | a control's `release`, `rejoin` | 1 store; 2 loads + 1 store, or 1 load if the reader takes part         |
+//! | a reader's `goes_on` | 1 load                                                                            |
+//! | a watcher's `is_empty`, `oldest_word` | 2 loads, and 1 word; 1 load if the reader is released            |
 //!
 //! While the slowest reader is at most h values behind, R loads are due at most once in capacity - h pushes.
 //!
@@ -64,6 +68,10 @@ use super::ring::{self, Trace};
 pub use super::ring::{Overwritten, Popped, PoppedSlice};
 use crate::plain::{fit, slot_bytes};
 use crate::{LayoutError, Plain};
+
+mod control;
+
+pub use control::{ReaderControl, ReaderWatcher, reader_control, reader_watcher};
 
 // # State
 //
@@ -439,6 +447,7 @@ impl<'m, T: Plain> Writer<'m, T> {
 // - `tests/messages/behaviour.rs`: several readers and a follower beside lists; slices; a reader that dies, is released and
 //   succeeded; heads that lie; also Miri
 // - `tests/messages/steps.rs`: the bounds above, counted for 1 to 250 readers
+// - controls and watchers: `tests/messages/control.rs`, also Miri
 // - with one reader, the test programs that run all queues: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
 //   `processes`, `deaths`, `hostile`
 //

@@ -755,9 +755,22 @@ impl<'m, T: Plain, P: DiscardPolicy, H: Trace> Reader<'m, T, P, H> {
         self.lost = self.lost.wrapping_add(run.lost);
     }
 
+    /// Where this end stores its head.
+    #[inline(always)]
+    pub(super) fn trace(&self) -> &H {
+        &self.trace
+    }
+
+    /// Goes on with the value of this number, and drops what was copied ahead. Nothing in between counts as lost.
+    #[cold]
+    pub(super) fn go_on_at(&mut self, number: u64) {
+        self.view.head = Position::new(believed(number), self.view.head.slots);
+        self.ahead = Ahead::NONE;
+    }
+
     /// Number of the value that the next pop returns.
     #[inline(always)]
-    fn next(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         self.view.head.counter.wrapping_sub(self.ahead.left() as u64)
     }
 

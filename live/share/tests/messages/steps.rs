@@ -8,6 +8,8 @@ use taut_atomic::steps::{Steps, count};
 use taut_share::queue::{broadcast, lanes, qrtr};
 use taut_share::{LINE_BYTES, Line, Memory};
 
+use crate::place::Place;
+
 const NONE: Steps = Steps { loads: 0, stores: 0, exchanges: 0, fences: 0, words: 0 };
 
 type Value = [u64; 8];
@@ -112,4 +114,26 @@ fn broadcast_is_as_documented() {
         assert_eq!(steps(|| assert_eq!(writer.len(), 4)), Steps { loads: readers, ..NONE });
         assert_eq!(steps(|| assert_eq!(writer.push_slice(&[]), 0)), NONE);
     }
+}
+
+/// A task that pauses, goes on, and is looked after, as documented.
+#[test]
+fn controls_and_watchers_are_as_documented() {
+    let place = Place::new(broadcast::bytes::<Value>(250, 2).unwrap());
+    let (mut writer, mut readers) = broadcast::group::<Value>(place.memory(), 250, 2).unwrap();
+    let mut reader = readers.nth(249).unwrap();
+    // SAFETY: the memory holds this object.
+    let mut control = unsafe { broadcast::reader_control::<Value>(place.memory(), 250, 2, 249) }.unwrap();
+    // SAFETY: the same.
+    let watcher = unsafe { broadcast::reader_watcher::<Value>(place.memory(), 250, 2, 249) }.unwrap();
+    writer.push(&[1; 8]).unwrap();
+    let (load, looks) = (Steps { loads: 1, ..NONE }, Steps { loads: 2, ..NONE });
+    assert_eq!(steps(|| assert!(reader.goes_on())), load);
+    assert_eq!(steps(|| assert!(!watcher.is_empty())), looks);
+    assert_eq!(steps(|| assert_eq!(watcher.oldest_word(), Some(1))), Steps { words: 1, ..looks });
+    assert_eq!(steps(|| control.rejoin()), load);
+    assert_eq!(steps(|| control.release()), Steps { stores: 1, ..NONE });
+    assert_eq!(steps(|| assert!(watcher.is_empty())), load);
+    assert_eq!(steps(|| control.rejoin()), Steps { stores: 1, ..looks });
+    assert_eq!(steps(|| assert!(reader.goes_on())), load);
 }

@@ -4,7 +4,7 @@
 //! Each object in one thread: values, errors, layout, and the successor of an end that is gone.
 
 use taut_model::Mechanism;
-use taut_share::queue::{qrtr, qrtwc, qrtwo};
+use taut_share::queue::{broadcast, qrtr, qrtwc, qrtwo};
 use taut_share::state::{
     chen, double_buffer, hybrid, improved_chen, nbw_temporal, peterson, presence, sdrtr, sdrtw,
 };
@@ -47,6 +47,10 @@ fn sizes_are_the_models() {
             );
             let bytes = peterson::bytes::<[u8; N]>(readers).and_then(known);
             assert_eq!(bytes, of(Mechanism::Peterson, readers + 2, readers), "{what}");
+            for capacity in [1, 2, 7, 1023] {
+                let bytes = broadcast::bytes::<[u8; N]>(readers, capacity).and_then(known);
+                assert_eq!(bytes, of(Mechanism::Broadcast, capacity, readers), "{what}");
+            }
             for spare in [0, 1, 2, 4] {
                 let bytes = known(hybrid::bytes::<[u8; N]>(readers, spare));
                 assert_eq!(bytes, of(Mechanism::Hybrid, readers + 2 + spare, readers), "{what}");
