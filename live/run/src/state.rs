@@ -90,6 +90,7 @@ impl<'p, P: Payload> StateSlot<'p, P> {
                 // Not a state, or a state under a lock, whose ends are `Locked`; flows have ends of their own.
                 Mechanism::Qrtr
                 | Mechanism::TimedSlots
+                | Mechanism::Broadcast
                 | Mechanism::Qrtwo
                 | Mechanism::Qrtwc
                 | lock_mechanisms!()
@@ -205,6 +206,7 @@ impl<'p, P: Payload> StateView<'p, P> {
                 | (
                     Mechanism::Qrtr
                     | Mechanism::TimedSlots
+                    | Mechanism::Broadcast
                     | Mechanism::Qrtwo
                     | Mechanism::Qrtwc
                     | lock_mechanisms!()

@@ -64,6 +64,7 @@ pub(crate) fn word(words: &[&str], text: &str) -> Option<&'static str> {
         "linux" | "posix" | "threads" | "kernel" => &["native"],
         "dispatcher" | "user" | "taut" => &["dispatched"],
         "latest" | "topic" | "shared" | "variable" => &["state"],
+        "multicast" | "fan-out" | "event" | "signal" => &["broadcast"],
         "fifo-queue" | "events" | "stream" | "buffer" | "message" => &["queue"],
         "estimate" | "estimated" | "guessed" => &["guess"],
         _ => return None,

@@ -784,10 +784,13 @@ static KINDS: &[Word] = &[
     word("queue", "Every value, in order, to one reader; to several if none of them is real-time."),
     word("message", "Every value, from several senders to one real-time task."),
     word(
+        "broadcast",
+        "Every value, in one copy, to several readers: each real-time reader gets all of them, any other loses the oldest.",
+    ),
+    word(
         "alarm",
         "Every value, at an instant that its setter chooses, from several tasks to one real-time task.",
     ),
-    later("broadcast", "One to many events."),
     later("bulk", "Large values whose ownership moves, without a copy."),
 ];
 

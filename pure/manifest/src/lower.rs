@@ -318,10 +318,11 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
         sends_by_sender: fields.map_or(Vec::new(), sends_by_sender),
         late,
         lane: taken.map(lane),
+        broadcast: word("kind") == Some("broadcast"),
         name,
         kind: match word("kind") {
             Some("state") => ChannelKind::State,
-            // A message is divided into queues.
+            // A message is divided into queues, and a broadcast is a queue with several readers.
             _ => ChannelKind::Queue,
         },
         from: parties("from"),

@@ -102,7 +102,7 @@ to = "ui2"
 payload = "Sampel"
 
 [channels.settings]
-kind = "broadcast"
+kind = "bulk"
 from = "ui"
 to = "processing"
 payload = "Sample"
@@ -140,7 +140,7 @@ fn many_mistakes_in_one_go() {
             "TAUT0408 59:12 0",
             "TAUT0410 62:8 \"queue\"",
             "TAUT0302 65:11 \"Sampel\"",
-            "TAUT0110 68:8 \"broadcast\"",
+            "TAUT0110 68:8 \"bulk\"",
             "TAUT0401 73:11 nobody",
             "TAUT0304 80:31 \"output\"",
         ]
@@ -479,6 +479,54 @@ fn alarms_that_cannot_be() {
         "[channels.plain]\nkind = \"queue\"\nfrom = \"a\"\nto = \"c\"\npayload = \"P\"\nlate = \"deliver\"\n\
          [channels.message]\nkind = \"message\"\nfrom = \"a\"\nto = \"c\"\npayload = \"P\"\nlate = \"refuse\"\n\
          [[chains]]\nname = \"through\"\npath = [\"a\", \"good\", \"d\"]\nmax-latency = \"50ms\"\n",
+    );
+    insta::assert_snapshot!(shown(&text));
+}
+
+/// What broadcasts refuse: writers and readers without a bound, and keys that are of other kinds.
+#[test]
+fn broadcasts_that_cannot_be() {
+    let mut text = format!(
+        "{HEAD}[payloads]\nP = {{ type = \"f32\" }}\n[clients.ui]\n[tasks.idle]\nclass = \"best-effort\"\n\
+         [tasks.other]\nclass = \"best-effort\"\n"
+    );
+    for (task, arrival) in [
+        ("a", "periodic = \"4ms\""),
+        ("b", "periodic = \"8ms\""),
+        ("c", "periodic = \"2ms\""),
+        ("d", "sporadic = \"2ms\", trigger = \"good\""),
+        ("e", "sporadic = \"2ms\", device = \"serial\""),
+    ] {
+        text.push_str(&format!(
+            "[tasks.{task}]\narrival = {{ {arrival} }}\ndeadline = \"2ms\"\n\
+             wcet = {{ value = \"100us\", source = \"guess\" }}\n"
+        ));
+    }
+    for (name, keys) in [
+        ("good", "from = \"a\"\nto = [\"b\", \"d\", \"c\", \"idle\", \"ui\"]\ntakes-per-release = 2"),
+        ("idle-writes", "from = \"idle\"\nto = [\"c\", \"ui\"]"),
+        ("observers", "from = \"a\"\nto = [\"idle\", \"ui\"]\nreception = \"wait\""),
+        ("by-client", "from = \"ui\"\nto = [\"c\", \"b\"]"),
+        ("by-two", "from = [\"a\", \"b\"]\nto = [\"c\"]"),
+        ("to-itself", "from = \"a\"\nto = [\"a\", \"c\"]"),
+        ("twice", "from = \"a\"\nto = [\"c\", \"c\"]"),
+        ("none-urgent", "from = \"idle\"\nto = [\"other\", \"ui\"]"),
+        ("unseen", "from = \"a\"\nto = [\"c\", \"d\"]"),
+        ("by-device", "from = \"idle\"\nto = [\"c\", \"e\"]"),
+        ("too-slow", "from = \"a\"\nto = [\"b\", \"c\"]"),
+        ("drops", "from = \"a\"\nto = [\"c\", \"idle\"]\noverflow = \"drop-oldest\""),
+        ("ordered", "from = \"a\"\nto = \"c\"\norder = \"fifo\""),
+        ("flows", "from = \"a\"\nto = \"c\"\nflow = \"synchronous\""),
+        ("waits", "from = \"a\"\nto = [\"c\", \"d\"]\nreception = \"wait\""),
+        ("small", "from = \"a\"\nto = \"c\"\ncapacity = 2\nsends-per-release = 3\ntakes-per-release = 3"),
+        ("zero", "from = \"a\"\nto = \"c\"\ncapacity = 0"),
+        ("other", "from = \"a\"\nto = \"c\"\nmechanism = \"qrtr\""),
+    ] {
+        text.push_str(&format!("[channels.{name}]\nkind = \"broadcast\"\n{keys}\npayload = \"P\"\n"));
+    }
+    text.push_str(
+        "[channels.plain]\nkind = \"queue\"\nfrom = \"a\"\nto = [\"c\", \"b\"]\npayload = \"P\"\n\
+         [channels.pinned]\nkind = \"queue\"\nfrom = \"a\"\nto = \"c\"\npayload = \"P\"\nmechanism = \"broadcast\"\n",
     );
     insta::assert_snapshot!(shown(&text));
 }

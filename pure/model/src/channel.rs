@@ -50,10 +50,13 @@ pub struct Channel {
     pub decided: Option<Mechanism>,
     /// The most values the writer sends per activation.
     pub sends_per_release: u32,
-    /// The most values each reader takes per activation; from all lanes of a message together.
+    /// The most values each reader takes per activation; from all lanes of a message together. A task that a broadcast alone
+    /// releases takes one.
     pub takes_per_release: u32,
     /// The message of which it is a lane.
     pub lane: Option<MessageLane>,
+    /// Whether it is a broadcast: each real-time reader gets every value, and the others lose the oldest.
+    pub broadcast: bool,
 }
 
 impl Channel {

@@ -112,6 +112,7 @@ impl Model {
             synchronous: channel.flow == Flow::Synchronous,
             overflow: channel.overflow,
             timed: channel.is_timed(),
+            broadcast: channel.broadcast,
         }
     }
 

@@ -255,6 +255,7 @@ pub struct ChannelDraft {
     pub sends_by_sender: Vec<(String, u32)>,
     /// What happens to a late alarm, as the manifest states it.
     pub late: Option<LatePolicy>,
+    pub broadcast: bool,
     /// Of a message, what its lanes have in common: [`Draft::build`] makes a lane for each sender.
     pub lane: Option<MessageLane>,
 }
@@ -275,6 +276,7 @@ impl ChannelDraft {
         match (&self.lane, self.kind) {
             (Some(_), _) if self.is_timed() => "alarm",
             (Some(_), _) => "message",
+            (None, ChannelKind::Queue) if self.broadcast => "broadcast",
             (None, ChannelKind::Queue) => "queue",
             (None, ChannelKind::State) => "state",
         }

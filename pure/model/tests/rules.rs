@@ -101,6 +101,7 @@ fn queue(name: &str, from: &str, to: &str) -> ChannelDraft {
         sends_by_sender: Vec::new(),
         late: None,
         lane: None,
+        broadcast: false,
     }
 }
 
@@ -446,4 +447,68 @@ fn queues_that_leave_the_real_time_side() {
     assert_eq!(draft("source", &["logger"], Reject, Poll), [codes::NO_MECHANISM]);
     assert_eq!(draft("control", &["output"], Reject, Wait), [codes::BAD_RECEPTION]);
     assert_eq!(draft("source", &["output"], Reject, Wait), [codes::BAD_RECEPTION]);
+}
+
+/// Broadcasts between all sets of parties, with every policy and reception, beside a statement of what is refused.
+#[test]
+fn broadcasts_of_all_parties() {
+    let ms = Duration::from_ms;
+    let best = |name: &str| TaskDraft {
+        name: name.into(),
+        service: None,
+        class: ClassDraft::BestEffort(BestEffort::default()),
+    };
+    // By name: whether it is real-time. `seen` is released by a queue of its own, so nothing bounds when it looks at another.
+    let parties = [("fast", true), ("slow", true), ("seen", true), ("logger", false), ("ui", false)];
+    let policies = [OverflowPolicy::Reject, OverflowPolicy::DropOldest, OverflowPolicy::Clear];
+    let (mut accepted, mut refused) = (0, 0);
+    for writer in ["control", "plays", "screen"] {
+        for set in 1..1 << parties.len() {
+            let to: Vec<_> =
+                (0..parties.len()).filter(|at| set >> at & 1 == 1).map(|at| parties[at]).collect();
+            for overflow in policies {
+                for reception in [Reception::Poll, Reception::Wait] {
+                    let mut draft = empty();
+                    draft.tasks = vec![task("control", ms(4)), task("fast", ms(2)), task("slow", ms(8))];
+                    draft.tasks.extend([task("seen", ms(2)), best("logger"), best("plays")]);
+                    real_time(&mut draft.tasks[3]).arrival = ArrivalDraft::Sporadic {
+                        min_gap: ms(2),
+                        triggers: TriggerDraft::only("own"),
+                        device: None,
+                    };
+                    let client = |name: &str| ClientDraft {
+                        name: name.into(),
+                        kind: ClientKind::Process,
+                        min_gap: None,
+                    };
+                    draft.clients = vec![client("ui"), client("screen")];
+                    let names = to.iter().map(|(name, _)| (*name).to_owned()).collect();
+                    let values = queue("values", writer, "");
+                    draft.channels = vec![
+                        ChannelDraft { to: names, overflow, reception, broadcast: true, ..values },
+                        queue("own", "control", "seen"),
+                    ];
+                    let found: std::collections::BTreeSet<_> =
+                        check(draft).into_iter().filter(|code| *code != codes::UNUSED).collect();
+                    let has = |name: &str| to.iter().any(|(party, _)| *party == name);
+                    let (urgent, real_time) = (to.iter().any(|(_, urgent)| *urgent), writer == "control");
+                    let observed = to.iter().any(|(_, urgent)| !urgent);
+                    let mut expected = std::collections::BTreeSet::new();
+                    let mut expect = |is: bool, code| _ = is.then(|| expected.insert(code));
+                    expect(
+                        writer == "screen" || !urgent && !real_time && overflow == OverflowPolicy::Reject,
+                        codes::NO_MECHANISM,
+                    );
+                    expect(overflow != OverflowPolicy::Reject, codes::BAD_OVERFLOW);
+                    expect(has("seen"), codes::NO_DELIVERY);
+                    // One every 4 ms, and one taken every 8 ms.
+                    expect(has("slow") && real_time, codes::RATE_OVERFLOW);
+                    expect(reception == Reception::Wait && !(real_time && observed), codes::BAD_RECEPTION);
+                    assert_eq!(found, expected, "{writer} -> {to:?}, {overflow:?}, {reception:?}");
+                    if found.is_empty() { accepted += 1 } else { refused += 1 }
+                }
+            }
+        }
+    }
+    assert!(accepted > 20 && refused > 400, "{accepted} {refused}");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_policy::{ClientReads, MessageOrder, Way};
+use taut_policy::{ClientReads, Mechanism, MessageOrder, Way};
 
 use crate::ChannelPlan;
 
@@ -16,6 +16,12 @@ impl ChannelPlan {
     /// Whether its values are alarms: each waits for an instant of its own.
     pub fn is_timed(&self) -> bool {
         self.lane.as_ref().is_some_and(|lane| lane.order == MessageOrder::Instant)
+    }
+
+    /// The index of the entry of the reader `reader` in the object of a broadcast, from 0; `None` if the writer does not know
+    /// it: then it loses the oldest values.
+    pub fn respected(&self, reader: &str) -> Option<u32> {
+        self.claim(reader).filter(|_| self.mechanism == Mechanism::Broadcast)
     }
 
     /// How many readers have an entry of their own in the object.

@@ -168,7 +168,9 @@ pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
     if !waiting.is_empty() {
         let _ = writeln!(text, "each send wakes these readers if they sleep: {}", waiting.join(", "));
     }
-    if let Some(latency) = channel.latency {
+    if channel.broadcast {
+        text.push_str(&(plan.broadcast(channel).lines().join("\n") + "\n"));
+    } else if let Some(latency) = channel.latency {
         let from = if channel.is_timed() { "its instant" } else { "being sent" };
         let _ = writeln!(text, "a value is received within {} of {from}", latency.rounded());
     }

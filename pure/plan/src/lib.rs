@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod basis;
+mod broadcast;
 mod channel;
 mod core;
 #[cfg(feature = "write")]
@@ -29,6 +30,7 @@ mod text;
 mod valid;
 
 pub use basis::{Basis, OverheadBasis, OverheadPlan, TimeBasis};
+pub use broadcast::{Broadcast, BroadcastReader};
 pub use explain::{explain_chain, explain_channel, explain_task};
 pub use inputs::InputChange;
 pub use lock::{NotExecuted, PlanTextError, digest};

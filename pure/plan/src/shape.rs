@@ -353,11 +353,15 @@ pub struct ChannelPlan {
     /// The message of which it is a lane: a queue from one of its senders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<LanePlan>,
+    /// Whether it is a broadcast: each real-time reader gets every value, and the others lose the oldest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub broadcast: bool,
     /// Which map holds it.
     pub place: MemoryMap,
     /// Where in that map.
     pub region: Region,
-    /// Bound on the time from send to receive, if all parties are real-time; of alarms, from their instants.
+    /// Bound on the time from send to receive, if all parties are real-time; of alarms, from their instants; of a broadcast,
+    /// the largest of its real-time readers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
 }
@@ -447,6 +451,12 @@ pub struct ReaderPlan {
     /// in the segment for a client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_count: Option<Region>,
+    /// Of a real-time reader of a broadcast: the most values that wait for it; none if nothing bounds that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u32>,
+    /// Of a real-time reader of a broadcast: the bound on the time from send to receive, if it is proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Duration>,
 }
 
 /// A chain.

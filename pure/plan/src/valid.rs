@@ -36,7 +36,7 @@ use std::hash::Hash;
 use std::ops::Deref;
 
 use taut_policy::{
-    CAPACITY_MAX, ChannelKind, Flow, LINE_BYTES, Overrun, PRIORITY_MAX, PartyCounts, RESTARTS_MAX,
+    CAPACITY_MAX, ChannelKind, Flow, LINE_BYTES, Mechanism, Overrun, PRIORITY_MAX, PartyCounts, RESTARTS_MAX,
     SAFE_STATE_MAX, STAMP_BYTES, SchedulingPolicy, Way, is_name,
 };
 use taut_time::Duration;
@@ -441,6 +441,11 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
     for reader in &channel.readers {
         reader_of(known, channel, &parties, reader)?;
     }
+    require!(
+        !(channel.broadcast && channel.writer.client),
+        "client `{}` writes broadcast `{name}`",
+        channel.writer.name
+    );
     if parties.synchronous {
         let periodic = |party: &str| {
             let class = known.tasks.get(party).map(|task| &task.class);
@@ -549,6 +554,7 @@ fn parties_of(known: &Known<'_>, channel: &ChannelPlan) -> Result<PartyCounts, I
         synchronous: channel.flow == Flow::Synchronous,
         overflow: channel.overflow,
         timed: channel.is_timed(),
+        broadcast: channel.broadcast,
     })
 }
 
@@ -575,8 +581,11 @@ fn reader_of(
         !reader.delayed || parties.synchronous,
         "`{reads}` reads channel `{name}` with a unit delay, but the channel is not a synchronous flow"
     );
+    broadcast_to(known, channel, reader)?;
     if let Some(region) = reader.event_count {
-        let waits = channel.kind == ChannelKind::Queue && parties.leave_real_time();
+        let leaves = parties.leave_real_time()
+            || parties.broadcast && parties.real_time_writer && !known.is_real_time(reads, reader.client);
+        let waits = channel.kind == ChannelKind::Queue && leaves;
         require!(waits, "`{reads}` cannot wait for channel `{name}` by an event count");
         require!(
             region.size == LINE_BYTES,
@@ -591,6 +600,29 @@ fn reader_of(
         require!(waits && !reader.client, "channel `{name}` releases `{reads}`, which does not wait for it");
         require!(channel.kind == ChannelKind::Queue, "channel `{name}` releases a task, but is a state");
     }
+    Ok(())
+}
+
+/// V4, of a reader of a broadcast: the writer respects it if it is real-time, and no other.
+fn broadcast_to(known: &Known<'_>, channel: &ChannelPlan, reader: &ReaderPlan) -> Result<(), Invalid> {
+    let (name, reads) = (&channel.name, &reader.name);
+    let urgent = known.is_real_time(reads, reader.client);
+    if channel.mechanism == Mechanism::Broadcast {
+        let way = if urgent { Way::Claims } else { Way::LooksOn };
+        require!(
+            reader.way == Some(way),
+            "`{reads}` reads broadcast `{name}` in the way of another class of reader"
+        );
+    }
+    let is_bounded = reader.waiting.is_some() || reader.latency.is_some();
+    require!(
+        !is_bounded || channel.broadcast && urgent,
+        "`{reads}` has bounds of its own for channel `{name}`, but is no real-time reader of a broadcast"
+    );
+    require!(
+        reader.waiting.is_none_or(|waiting| waiting <= channel.capacity),
+        "more values can wait for `{reads}` than broadcast `{name}` holds"
+    );
     Ok(())
 }
 
@@ -667,6 +699,18 @@ fn memory(plan: &Plan) -> Result<(), Invalid> {
 
 /// V8.
 fn proof(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
+    for channel in plan.channels.iter().filter(|channel| channel.broadcast) {
+        let is_written = known.is_real_time(&channel.writer.name, channel.writer.client);
+        let mut urgent =
+            channel.readers.iter().filter(|reader| known.is_real_time(&reader.name, reader.client));
+        let unbounded = urgent.find(|reader| reader.waiting.is_none() || reader.latency.is_none());
+        if let Some(reader) = unbounded.filter(|_| is_written) {
+            let (name, reader) = (&channel.name, &reader.name);
+            return Err(Invalid(format!(
+                "the plan is proven, but `{reader}` has no bound for broadcast `{name}`"
+            )));
+        }
+    }
     for task in &plan.tasks {
         let ClassPlan::RealTime { deadline, response, terms, .. } = &task.class else { continue };
         let name = &task.name;

@@ -386,6 +386,8 @@ fn channel_plans(
             triggered: model.releases(id, *party),
             way: realisation.ways.get(at).copied(),
             event_count: map.event_counts[id.index()][at],
+            waiting: realisation.readers.get(at).and_then(|bound| bound.waiting),
+            latency: realisation.readers.get(at).and_then(|bound| bound.latency),
         };
         ChannelPlan {
             name: channel.name.clone(),
@@ -415,6 +417,7 @@ fn channel_plans(
                 takes: channel.takes_per_release,
                 late: lane.late,
             }),
+            broadcast: channel.broadcast,
             place,
             region,
             latency: realisation.latency,

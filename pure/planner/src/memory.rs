@@ -102,7 +102,10 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
         }
         let mut event_counts = vec![None; channel.readers.len()];
         if channel.reception == Reception::Wait {
-            for (reader, party) in channel.readers.iter().enumerate() {
+            // Real-time readers of a broadcast do not wait here.
+            let readers =
+                channel.readers.iter().enumerate().filter(|(_, party)| !model.is_real_time(**party));
+            for (reader, party) in readers {
                 event_counts[reader] = Some(match client(party) {
                     None => process.take(LINE_BYTES)?,
                     Some(client) => {

@@ -519,6 +519,8 @@ fn ways_of_readers() {
                     (Sdrtr | Sdrtw | Qrtr | Qrtwo | Qrtwc | TimedSlots | Srp | Msrp | Dbp | Tccp, way) => {
                         way.is_none()
                     }
+                    // It serves no state; `broadcasts.rs` has its ways.
+                    (Mechanism::Broadcast, _) => continue,
                     (Chen | DoubleBuffer | Presence | Peterson | Mpcp, way) => way == Some(Way::Claims),
                     (Nbw, Some(Way::Claims)) => false,
                     (Hybrid | ImprovedChen, Some(Way::Claims)) => reader != "ui",

@@ -9,7 +9,8 @@
 pub enum ChannelKind {
     /// The latest value.
     State,
-    /// Every value, in order. Only readers that are not real-time may be several, or lose values.
+    /// Every value, in order. Real-time readers are several in a broadcast alone, and lose none; only readers that are not
+    /// real-time may.
     Queue,
 }
 

@@ -126,6 +126,19 @@ mechanisms! {
         parties: "is for a queue of a real-time writer that drops all waiting values when it is full, and readers that \
              are not real-time",
     }
+    /// Every value for each of several real-time readers, in one copy; others lose the oldest.
+    Broadcast {
+        word: "broadcast",
+        paper: "Broadcast",
+        form: MechanismForm::Queue,
+        ways: &[Way::Claims, Way::LooksOn],
+        claims_max: 250,
+        answers: false,
+        clients_read: ClientReads::StoringNothing,
+        rank: 0,
+        manual: "Broadcast: every value for each of several real-time readers, in one copy.",
+        parties: "is for broadcasts: write `kind = \"broadcast\"`",
+    }
     /// Values that wait for their instants, and that their writer can take back; one real-time reader.
     TimedSlots {
         word: "timed-slots",
@@ -390,6 +403,8 @@ pub struct PartyCounts {
     pub overflow: OverflowPolicy,
     /// Whether each value waits for an instant of its own: [`MessageOrder::Instant`](crate::MessageOrder::Instant).
     pub timed: bool,
+    /// Whether each real-time reader gets every value, and the others lose the oldest: a broadcast.
+    pub broadcast: bool,
 }
 
 impl PartyCounts {
@@ -440,7 +455,8 @@ impl Mechanism {
     /// [`Mechanism::clients_read`] says which clients may read. Hybrid also serves any number of readers that store
     /// nothing, even if there are no others. Improved Chen and NBW rely on a bound on the rate of writes, which only a
     /// real-time writer guarantees. All parties of a lock are real-time, so that none waits for a party that is not. A
-    /// queue has one real-time party at least, and drops waiting values only of readers that are not real-time.
+    /// queue has one real-time party at least, and drops waiting values only of readers that are not real-time. A broadcast
+    /// without a real-time reader is such a queue, which drops the oldest values.
     pub fn serves(self, kind: ChannelKind, parties: &PartyCounts) -> bool {
         let &PartyCounts {
             real_time_writer,
@@ -450,6 +466,7 @@ impl Mechanism {
             synchronous,
             overflow,
             timed,
+            broadcast,
         } = parties;
         let clients_fit = match self.clients_read() {
             ClientReads::Never => client_readers == 0,
@@ -459,6 +476,7 @@ impl Mechanism {
         if (kind == ChannelKind::Queue) != (self.form() == MechanismForm::Queue)
             || synchronous != self.preserves_flow()
             || timed != (self == Self::TimedSlots)
+            || broadcast && !matches!(self, Self::Broadcast | Self::Qrtwo)
             || !clients_fit
         {
             return false;
@@ -472,7 +490,15 @@ impl Mechanism {
                     && (real_time_writer || real_time_readers == 1)
             }
             Self::TimedSlots => overflow == OverflowPolicy::Reject && readers == 1 && real_time_readers == 1,
-            Self::Qrtwo => overflow == OverflowPolicy::DropOldest && parties.leave_real_time(),
+            Self::Broadcast => {
+                broadcast
+                    && overflow == OverflowPolicy::Reject
+                    && (1..=self.claims_max()).contains(&real_time_readers)
+            }
+            Self::Qrtwo => {
+                let drops = if broadcast { OverflowPolicy::Reject } else { OverflowPolicy::DropOldest };
+                overflow == drops && parties.leave_real_time()
+            }
             Self::Qrtwc => overflow == OverflowPolicy::Clear && parties.leave_real_time(),
             Self::Chen | Self::DoubleBuffer | Self::Presence | Self::Peterson => {
                 real_time_readers >= 1 && readers <= self.claims_max()
@@ -556,7 +582,8 @@ impl Mechanism {
     ///
     /// A line has [`LINE_BYTES`]. SDrtR: a line and two slots. SDrtW: a counter and one slot. QrtR: two lines and the
     /// slots, which are packed if they have less than 64 bytes, and otherwise on cache lines of their own; QrtWo and
-    /// QrtWc: the same with more slots, 2 for each value that fits in 64 bytes (at least 2) and [`spare_slots`]. Timed
+    /// QrtWc: the same with more slots, 2 for each value that fits in 64 bytes (at least 2) and [`spare_slots`]. Broadcast:
+    /// a line, one for each claiming reader, and slots as those of QrtR, 2 more for each value that fits in 64 bytes. Timed
     /// Slots: a line, a byte and 4 words for each slot, and slots as those of QrtR. The others:
     /// slots on cache lines of their own, in Hybrid and Improved Chen with a stamp each; one line of the writer
     /// (Double Buffer: 3 words per row and one more; Presence: 1 word per slot and one more) and one line per claiming
@@ -581,9 +608,13 @@ impl Mechanism {
             }
             Self::Qrtwo | Self::Qrtwc => {
                 let slot = queue_slot(word)?;
-                let batch = if slot == 0 || slot > 64 { 1 } else { 64 / slot };
-                let slots = slots.checked_add(2 * batch)?.checked_add(spare_slots(value).into())?;
+                let slots = slots.checked_add(2 * batch(slot))?.checked_add(spare_slots(value).into())?;
                 lines(slot.checked_mul(slots)?)?.checked_add(2 * LINE_BYTES)
+            }
+            Self::Broadcast => {
+                let slot = queue_slot(word)?;
+                let slots = slots.checked_add(2 * batch(slot))?;
+                lines(slot.checked_mul(slots)?)?.checked_add(own)?.checked_add(LINE_BYTES)
             }
             Self::Chen => spread(word)?.checked_add(own)?.checked_add(LINE_BYTES),
             Self::Hybrid | Self::ImprovedChen => {
@@ -617,6 +648,11 @@ impl Mechanism {
 /// Bytes of a slot of a queue, for a value of this many bytes in whole words.
 fn queue_slot(word: u64) -> Option<u64> {
     if word < 64 { Some(word) } else { word.checked_next_multiple_of(64) }
+}
+
+/// How many slots of this many bytes fit in 64 bytes, at least 1.
+fn batch(slot: u64) -> u64 {
+    if slot == 0 || slot > 64 { 1 } else { 64 / slot }
 }
 
 /// The spare slots of a QrtWo or QrtWc for values of `value` bytes, stamp included: the number that
@@ -658,7 +694,7 @@ mod tests {
     /// Plans rely on the order: it decides among mechanisms that are equally small.
     #[test]
     fn each_is_once_in_the_order_of_preference() {
-        let words = "sdrtr qrtr qrtwo qrtwc timed-slots presence chen double-buffer peterson hybrid improved-chen nbw sdrtw srp msrp mpcp dbp tccp";
+        let words = "sdrtr qrtr qrtwo qrtwc broadcast timed-slots presence chen double-buffer peterson hybrid improved-chen nbw sdrtw srp msrp mpcp dbp tccp";
         assert_eq!(Mechanism::ALL.map(Mechanism::word).join(" "), words);
     }
 
@@ -678,6 +714,12 @@ mod tests {
             Some(256 + (24u64 * (4 + 4 + 256)).next_multiple_of(128))
         );
         assert_eq!(Mechanism::Qrtwc.bytes(272, 4, 0), Some(256 + (31u64 * 320).next_multiple_of(128)));
+        // The tail, 3 heads; batches of 2, and of 1.
+        assert_eq!(
+            Mechanism::Broadcast.bytes(24, 4, 3),
+            Some(4 * 128 + (24u64 * (4 + 4)).next_multiple_of(128))
+        );
+        assert_eq!(Mechanism::Broadcast.bytes(272, 4, 3), Some(4 * 128 + 6 * 320));
         // The values in docs/which-one-do-i-need.md.
         assert_eq!(Mechanism::Hybrid.bytes(64, 2, 0), Some(384));
         assert_eq!(Mechanism::Hybrid.bytes(256, 10, 2), Some(3584));
@@ -733,6 +775,7 @@ mod tests {
                 synchronous: false,
                 overflow: OverflowPolicy::Reject,
                 timed: false,
+                broadcast: false,
             };
             let flow = PartyCounts { synchronous: true, ..parties };
             let preserving = [Mechanism::Dbp, Mechanism::Tccp].map(|mechanism| mechanism.serves(kind, &flow));
@@ -781,6 +824,7 @@ mod tests {
                 synchronous: false,
                 overflow: OverflowPolicy::Reject,
                 timed: true,
+                broadcast: false,
             };
             let fit = |kind, parties: &PartyCounts| {
                 Mechanism::ALL.into_iter().filter(|all| all.serves(kind, parties)).collect::<Vec<_>>()
@@ -793,6 +837,45 @@ mod tests {
                 PartyCounts { overflow: OverflowPolicy::DropOldest, ..one },
             ] {
                 assert_eq!(fit(ChannelKind::Queue, &wrong), [], "{wrong:?}");
+            }
+        }
+    }
+
+    /// A broadcast with a real-time reader has its own mechanism, and nothing else has it; one without is QrtWo.
+    #[test]
+    fn broadcasts_reach_all_readers() {
+        let of = |kind, parties: &PartyCounts| {
+            Mechanism::ALL.into_iter().filter(|all| all.serves(kind, parties)).collect::<Vec<_>>()
+        };
+        for real_time_writer in [false, true] {
+            for (readers, real_time_readers, client_readers) in
+                [(1, 1, 0), (4, 4, 0), (4, 1, 3), (4, 0, 1), (300, 250, 50), (251, 251, 0), (0, 0, 0)]
+            {
+                let parties = PartyCounts {
+                    real_time_writer,
+                    readers,
+                    real_time_readers,
+                    client_readers,
+                    synchronous: false,
+                    overflow: OverflowPolicy::Reject,
+                    timed: false,
+                    broadcast: true,
+                };
+                let expected = match real_time_readers {
+                    0 if real_time_writer && readers > 0 => vec![Mechanism::Qrtwo],
+                    0 | 251 => vec![],
+                    _ => vec![Mechanism::Broadcast],
+                };
+                assert_eq!(of(ChannelKind::Queue, &parties), expected, "{parties:?}");
+                assert_eq!(of(ChannelKind::State, &parties), []);
+                for wrong in [OverflowPolicy::DropOldest, OverflowPolicy::Clear] {
+                    let dropping = PartyCounts { overflow: wrong, ..parties };
+                    assert_eq!(of(ChannelKind::Queue, &dropping), [], "{dropping:?}");
+                }
+                let timed = PartyCounts { timed: true, ..parties };
+                assert_eq!(of(ChannelKind::Queue, &timed), []);
+                let not = PartyCounts { broadcast: false, ..parties };
+                assert!(!Mechanism::Broadcast.serves(ChannelKind::Queue, &not));
             }
         }
     }
@@ -815,6 +898,7 @@ mod tests {
                                 synchronous: false,
                                 overflow,
                                 timed: false,
+                                broadcast: false,
                             };
                             let fit =
                                 queues.into_iter().filter(|all| all.serves(ChannelKind::Queue, &parties));

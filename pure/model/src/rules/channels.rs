@@ -33,10 +33,14 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) -
         capacity(channel, faults);
         let drops = overflow(draft, channel, &link, faults) || channel.kind == ChannelKind::State;
         reception(draft, channel, &link, faults);
-        // The receiver and the overflow policy of a message have rules of their own.
-        let is_served = channel.lane.is_none()
-            || channel.overflow == OverflowPolicy::Reject
-                && link.readers.iter().any(|reader| is_real_time(draft, *reader));
+        // The receiver and the overflow policy of a message have rules of their own, and so has the policy of a broadcast.
+        let is_served = match (&channel.lane, channel.broadcast) {
+            (None, broadcast) => !broadcast || channel.overflow == OverflowPolicy::Reject,
+            (Some(_), _) => {
+                channel.overflow == OverflowPolicy::Reject
+                    && link.readers.iter().any(|reader| is_real_time(draft, *reader))
+            }
+        };
         if link.sound && drops && is_served {
             mechanism(draft, channel, &link, faults);
         }
@@ -194,7 +198,7 @@ fn leaves_real_time(draft: &Draft, channel: &ChannelDraft, link: &Link) -> bool 
 /// Checks that a queue has one reader, or several that may lose values.
 fn readers_fit(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) -> bool {
     let readers = distinct(&channel.to);
-    if channel.kind != ChannelKind::Queue || readers <= 1 {
+    if channel.kind != ChannelKind::Queue || channel.broadcast || readers <= 1 {
         return true;
     }
     let leaves = leaves_real_time(draft, channel, link);
@@ -210,7 +214,12 @@ fn readers_fit(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut 
     } else {
         fault
             .note("a queue to or from a party that may not lose values delivers each value once")
-            .help("give each reader a queue of its own")
+            .help(match (&channel.lane, link.writer) {
+                (None, Some(PartyId::Task(_))) => {
+                    "write `kind = \"broadcast\"` if each reader is to get every value, or give each reader a queue of its own"
+                }
+                _ => "give each reader a queue of its own",
+            })
     };
     let ends = ["kind", "overflow", "from"].map(|key| path(channel, key));
     faults.push_resting_on(fault, &ends.each_ref().map(String::as_str));
@@ -259,6 +268,7 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
         synchronous: channel.flow == Flow::Synchronous,
         overflow: channel.overflow,
         timed: channel.is_timed(),
+        broadcast: channel.broadcast,
     };
     let fit = Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(channel.kind, &parties));
     let fit: Vec<Mechanism> = fit.collect();
@@ -304,6 +314,10 @@ fn of_parties(mut fault: Fault, draft: &Draft, channel: &ChannelDraft, link: &Li
 /// Why no mechanism of this version serves these parties, and what would work.
 fn uncovered(draft: &Draft, channel: &ChannelDraft, link: &Link, parties: &PartyCounts) -> Fault {
     let (what, help) = match (channel.kind, parties.real_time_writer, parties.real_time_readers) {
+        (ChannelKind::Queue, _, 1..) if channel.broadcast => (
+            "a broadcast to so many real-time readers",
+            "at most 250: divide the readers among several broadcasts",
+        ),
         (ChannelKind::State, true, _) | (ChannelKind::Queue, true, _) | (ChannelKind::Queue, false, 1..) => {
             ("these parties", "write \"auto\"")
         }
@@ -339,17 +353,18 @@ fn capacity(channel: &ChannelDraft, faults: &mut Faults<'_>) {
         let (named, help) = if channel.is_timed() {
             (format!("alarm `{}`", channel.table()), "write how many alarms each setter may have pending")
         } else {
-            (format!("queue `{name}`"), "write \"auto\": the analysis sizes the queue")
+            (format!("{} `{name}`", channel.noun()), "write \"auto\": the analysis sizes it")
         };
         let message = format!("{named} has a capacity of {capacity}");
         let text = format!("not in 1 to {CAPACITY_MAX}");
         faults.push(Fault::error(codes::BAD_CAPACITY, message, place, text).help(help));
     } else if capacity < burst && !channel.is_timed() {
-        let message = format!("queue `{name}` cannot hold the values that one release of its writer sends");
+        let noun = channel.noun();
+        let message = format!("{noun} `{name}` cannot hold the values that one release of its writer sends");
         faults.push(
             Fault::error(codes::BAD_CAPACITY, message, place, format!("holds {capacity}"))
                 .also(at(channel, "sends-per-release"), format!("{burst} at once"))
-                .help("write \"auto\": the analysis sizes the queue"),
+                .help("write \"auto\": the analysis sizes it"),
         );
     }
 }
@@ -363,10 +378,18 @@ fn stays_real_time(draft: &Draft, link: &Link, faults: &Faults<'_>) -> bool {
     link.readers.iter().any(reads) || link.writers.iter().any(writes)
 }
 
+/// Whether some readers may be not real-time, and the writer may be.
+fn leaves_in_part(draft: &Draft, link: &Link, faults: &Faults<'_>) -> bool {
+    let is_real_time = |party: &PartyId| is_real_time(draft, *party);
+    let unsure = |party: &PartyId| is_unsure(draft, *party, faults);
+    link.writers.iter().all(|writer| is_real_time(writer) || unsure(writer))
+        && link.readers.iter().any(|reader| !is_real_time(reader) || unsure(reader))
+}
+
 /// Checks that waiting values are dropped only where that is possible; returns false if not.
 fn overflow(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) -> bool {
-    // Messages have a rule of their own.
-    if channel.overflow == OverflowPolicy::Reject || channel.lane.is_some() {
+    // Messages and broadcasts have rules of their own.
+    if channel.overflow == OverflowPolicy::Reject || channel.lane.is_some() || channel.broadcast {
         return true;
     }
     let (text, help) = match channel.kind {
@@ -390,6 +413,8 @@ fn reception(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
     }
     let (text, help) = match channel.kind {
         ChannelKind::State => ("a state has a value at any time", "remove it, or make the channel a queue"),
+        // Its readers that are not real-time wait, whatever the others do.
+        ChannelKind::Queue if channel.broadcast && leaves_in_part(draft, link, faults) => return,
         ChannelKind::Queue if !stays_real_time(draft, link, faults) => return,
         ChannelKind::Queue => (
             "only readers that are not real-time wait, for a real-time writer",

@@ -62,7 +62,8 @@ fn kind(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     if channel.kind == ChannelKind::State {
         return;
     }
-    let message = format!("queue `{}` has a synchronous flow", channel.name);
+    let noun = if channel.lane.is_some() { "queue" } else { channel.noun() };
+    let message = format!("{noun} `{}` has a synchronous flow", channel.name);
     faults.push(
         Fault::error(codes::BAD_FLOW, message, at(channel, "flow"), "only for a state")
             .also(at(channel, "kind"), "a queue delivers every value in order, whenever its reader takes it")

@@ -266,13 +266,14 @@ fn queue(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults
     let from_real_time = link.writer.is_some_and(|writer| is_real_time(draft, writer));
     // Several readers of a queue are refused, or none of them is real-time.
     let [reader] = link.readers.as_slice() else { return };
-    if channel.kind == ChannelKind::Queue && from_real_time {
+    let is_queue = channel.kind == ChannelKind::Queue && !channel.broadcast;
+    if is_queue && from_real_time {
         looks(draft, channel, *reader, faults);
     }
 }
 
 /// Checks that something bounds when a real-time reader looks at a channel: its period, or the channel.
-fn looks(draft: &Draft, channel: &ChannelDraft, reader: PartyId, faults: &mut Faults<'_>) {
+pub(super) fn looks(draft: &Draft, channel: &ChannelDraft, reader: PartyId, faults: &mut Faults<'_>) {
     let name = channel.table();
     let (from, to) = (format!("channels.{name}.from"), format!("channels.{name}.to"));
     let PartyId::Task(id) = reader else { return };
@@ -307,7 +308,7 @@ fn looks(draft: &Draft, channel: &ChannelDraft, reader: PartyId, faults: &mut Fa
         KeyPath::value(arrival.as_str()),
         if device.is_some() { "a device releases it" } else { "other channels release it" },
     )
-    .also(at(channel, "to"), "its receiver")
+    .also(at(channel, "to"), if channel.broadcast { "its readers" } else { "its receiver" })
     .help(match device {
         Some(_) => "make it periodic, or let a task of its own read the device".to_owned(),
         None => format!("let the {noun} release it, too: add \"{name}\" to `triggers`; or make it periodic"),

@@ -10,6 +10,7 @@
 //! Cost: O(n log n) in the size of the draft, without the search for the nearest name to an unresolved one.
 
 mod alarms;
+mod broadcasts;
 mod chains;
 mod channels;
 mod failures;
@@ -59,6 +60,7 @@ pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
     servers::check(&draft, &names, &mut faults);
     let links = channels::check(&draft, &names, &mut faults);
     messages::check(&draft, &links, &mut faults);
+    broadcasts::check(&draft, &links, &mut faults);
     flows::check(&draft, &links, &mut faults);
     triggers::check(&draft, &names, &links, &mut faults);
     traffic::check(&draft, &links, &mut faults);
@@ -215,5 +217,6 @@ fn channel(channel: &ChannelDraft, link: Link) -> Option<Channel> {
         sends_per_release: channel.sends_per_release,
         takes_per_release: channel.takes_per_release,
         lane: channel.lane.clone(),
+        broadcast: channel.broadcast,
     })
 }

@@ -12,7 +12,9 @@ use taut_time::Duration;
 
 use super::channels::{Link, is_real_time, party_name};
 use super::faults::Faults;
-use crate::{ArrivalDraft, ChannelKind, ClassDraft, Draft, Fault, KeyPath, PartyId, RealTimeDraft, codes};
+use crate::{
+    ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, KeyPath, PartyId, RealTimeDraft, codes,
+};
 
 /// The least time between two activations of a party, and its key.
 fn period(draft: &Draft, party: PartyId) -> Option<(Duration, KeyPath)> {
@@ -99,7 +101,7 @@ fn messages(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
             continue;
         };
         // A sender without a guaranteed gap is not real-time: its values wait behind all others.
-        let sends = |(channel, link): &(&crate::ChannelDraft, &Link)| {
+        let sends = |(channel, link): &(&ChannelDraft, &Link)| {
             let writer = link.writer?;
             let (period, place) = period(draft, writer)?;
             Some((writer, (channel.sends_per_release, period), place))
@@ -149,50 +151,55 @@ fn remedy(name: &str, released: bool, (sends, tw): (u128, u128), (takes, tr): (u
 pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
     messages(draft, links, faults);
     for (channel, link) in draft.channels.iter().zip(links).filter(|(channel, _)| channel.lane.is_none()) {
-        let (ChannelKind::Queue, true, Some(writer), [reader]) =
-            (channel.kind, link.sound, link.writer, link.readers.as_slice())
-        else {
+        let (ChannelKind::Queue, true, Some(writer)) = (channel.kind, link.sound, link.writer) else {
             continue;
         };
-        // No guarantee makes a reader that is not real-time look often enough; its queue has an overflow policy.
-        if !is_real_time(draft, *reader) {
-            continue;
+        // No guarantee makes a reader that is not real-time look often enough: it loses values, or its queue refuses them.
+        for reader in link.readers.iter().filter(|reader| is_real_time(draft, **reader)) {
+            reader_of(draft, channel, (writer, *reader), faults);
         }
-        let (Some((sent_every, sent)), Some((taken_every, taken))) =
-            (period(draft, writer), period(draft, *reader))
-        else {
-            continue;
-        };
-        // A receiver takes only the one value that releases it.
-        let released = released_by(draft, *reader) == Some(channel.name.as_str());
-        let taken_at_once = if released { 1 } else { channel.takes_per_release };
-        let (sends, takes) = (u128::from(channel.sends_per_release), u128::from(taken_at_once));
-        let (tw, tr) = (u128::from(sent_every.as_ns()), u128::from(taken_every.as_ns()));
-        if takes == 0 || sends * tr <= takes * tw {
-            continue;
-        }
-        let help = remedy(party_name(draft, *reader), released, (sends, tw), (takes, tr));
-        let message = format!("queue `{}` receives more values than its reader takes", channel.name);
-        let text = format!("`{}` takes {takes} per {taken_every}", party_name(draft, *reader));
-        let also = format!("`{}` sends {sends} per {sent_every}", party_name(draft, writer));
-        let fault = Fault::error(codes::RATE_OVERFLOW, message, taken, text)
-            .also(sent, also)
-            .also(KeyPath::key(format!("channels.{}", channel.table())), "grows without bound")
-            .note(format!(
-                "per second {} are sent and {} taken",
-                per_second(sends, tw),
-                per_second(takes, tr)
-            ))
-            .help(help);
-        let path = |key: &str| format!("channels.{}.{key}", channel.table());
-        let counts = [path("kind"), path("from"), path("to"), path("sends-per-release")];
-        let mut rests_on = counts.iter().map(String::as_str).collect::<Vec<_>>();
-        let takes = path("takes-per-release");
-        if !released {
-            rests_on.push(&takes);
-        }
-        faults.push_resting_on(fault, &rests_on);
     }
+}
+
+/// Checks that a real-time reader of a queue or a broadcast keeps up with its writer.
+fn reader_of(
+    draft: &Draft,
+    channel: &ChannelDraft,
+    (writer, reader): (PartyId, PartyId),
+    faults: &mut Faults<'_>,
+) {
+    let (Some((sent_every, sent)), Some((taken_every, taken))) =
+        (period(draft, writer), period(draft, reader))
+    else {
+        return;
+    };
+    // A receiver takes only the one value that releases it.
+    let released = released_by(draft, reader) == Some(channel.name.as_str());
+    let taken_at_once = if released { 1 } else { channel.takes_per_release };
+    let (sends, takes) = (u128::from(channel.sends_per_release), u128::from(taken_at_once));
+    let (tw, tr) = (u128::from(sent_every.as_ns()), u128::from(taken_every.as_ns()));
+    if takes == 0 || sends * tr <= takes * tw {
+        return;
+    }
+    let name = party_name(draft, reader);
+    let help = remedy(name, released, (sends, tw), (takes, tr));
+    let its = if channel.broadcast { "one of its readers takes" } else { "its reader takes" };
+    let message = format!("{} `{}` receives more values than {its}", channel.noun(), channel.name);
+    let text = format!("`{name}` takes {takes} per {taken_every}");
+    let also = format!("`{}` sends {sends} per {sent_every}", party_name(draft, writer));
+    let fault = Fault::error(codes::RATE_OVERFLOW, message, taken, text)
+        .also(sent, also)
+        .also(KeyPath::key(format!("channels.{}", channel.table())), "grows without bound")
+        .note(format!("per second {} are sent and {} taken", per_second(sends, tw), per_second(takes, tr)))
+        .help(help);
+    let path = |key: &str| format!("channels.{}.{key}", channel.table());
+    let counts = [path("kind"), path("from"), path("to"), path("sends-per-release")];
+    let mut rests_on = counts.iter().map(String::as_str).collect::<Vec<_>>();
+    let takes = path("takes-per-release");
+    if !released {
+        rests_on.push(&takes);
+    }
+    faults.push_resting_on(fault, &rests_on);
 }
 
 /// `count` per `ns` as a number per second, with at most three decimals.

@@ -155,7 +155,8 @@ fn writer(
         }
         return None;
     }
-    if only && channel.lane.is_none() {
+    // Of a broadcast the count is that of its other readers.
+    if only && channel.lane.is_none() && !channel.broadcast {
         takes(task, channel, place, faults);
     }
     match link.writer {

@@ -193,6 +193,7 @@ fn candidate(
         | Mechanism::Sdrtw
         | Mechanism::Qrtr
         | Mechanism::TimedSlots
+        | Mechanism::Broadcast
         | Mechanism::Qrtwo
         | Mechanism::Qrtwc
         | lock_mechanisms!()

@@ -179,7 +179,7 @@ impl Known<'_> {
             return Some(end_to_end::ChainChannel::Message { wait });
         }
         let triggered = flow::follows(&self.real_time(reader)?.arrival, id)?;
-        let (sends, takes) = (channel.sends_per_release, channel.takes_per_release);
+        let (sends, takes) = (channel.sends_per_release, flow::takes(channel, triggered));
         Some(end_to_end::ChainChannel::Queue { sends, takes, triggered })
     }
 

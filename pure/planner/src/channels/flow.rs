@@ -13,6 +13,7 @@ use taut_time::Duration;
 use crate::response::bounds::ResponseBounds;
 
 use crate::channels::alarms;
+use crate::channels::broadcasts;
 use crate::channels::buffers;
 use crate::channels::messages;
 use crate::channels::synchronous;
@@ -30,12 +31,32 @@ pub(crate) struct Realisation {
     pub(crate) latency: Option<Duration>,
     /// The place of a lane among the lanes of its message.
     pub(crate) rank: usize,
+    /// What holds for each reader of a broadcast; empty of any other channel, and default of a reader that is not real-time.
+    pub(crate) readers: Vec<ReaderBound>,
+}
+
+/// What holds for a real-time reader of a broadcast.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct ReaderBound {
+    /// The most values that wait for it.
+    pub(crate) waiting: Option<u32>,
+    /// From a send to the end of the job that takes the value, if that is proven.
+    pub(crate) latency: Option<Duration>,
 }
 
 impl Realisation {
     fn of(mechanism: Mechanism) -> Self {
-        let (reason, buffers, ways) = (String::new(), None, Vec::new());
-        Self { mechanism, reason, buffers, ways, capacity: 1, capacity_reason: None, latency: None, rank: 0 }
+        Self {
+            mechanism,
+            reason: String::new(),
+            buffers: None,
+            ways: Vec::new(),
+            capacity: 1,
+            capacity_reason: None,
+            latency: None,
+            rank: 0,
+            readers: Vec::new(),
+        }
     }
 
     /// A state under a lock.
@@ -85,14 +106,30 @@ fn too_large(channel: &Channel) -> Fault {
 /// nothing bounds when it looks at the queue.
 pub(crate) fn reader(model: &Model, id: ChannelId, bounds: &ResponseBounds) -> Option<(TakingTask, bool)> {
     let channel = model.channel(id);
-    let [PartyId::Task(task)] = channel.readers[..] else { return None };
+    let [reader] = channel.readers[..] else { return None };
+    reader_of(model, id, reader, bounds)
+}
+
+/// A reader of a queue or a broadcast, as [`reader`].
+pub(crate) fn reader_of(
+    model: &Model,
+    id: ChannelId,
+    party: PartyId,
+    bounds: &ResponseBounds,
+) -> Option<(TakingTask, bool)> {
+    let PartyId::Task(task) = party else { return None };
     let (Class::RealTime(real_time), Some(bound)) = (&model.task(task).class, bounds[task.index()]) else {
         return None;
     };
     let triggered = follows(&real_time.arrival, id)?;
     let period = real_time.arrival.period();
-    let takes = channel.takes_per_release;
+    let takes = takes(model.channel(id), triggered);
     Some((TakingTask { period, response: bound.response, takes, triggered }, bound.proven))
+}
+
+/// How many values a job of a reader takes: of a broadcast that alone releases it, the one that did.
+pub(crate) fn takes(channel: &Channel, triggered: bool) -> u32 {
+    if channel.broadcast && triggered { 1 } else { channel.takes_per_release }
 }
 
 /// Whether a reader's job arrives at each send to a queue, unless the reader's gap delays it; none if nothing bounds when
@@ -160,6 +197,7 @@ pub(crate) fn realise(
         (MechanismForm::Queue, false) if channel.lane.is_some() => {
             "lane of a message, from a sender that is not real-time; the sender gets a value back if it is full"
         }
+        (MechanismForm::Queue, _) if channel.broadcast => broadcasts::reason(model, id),
         (MechanismForm::Queue, true) if model.parties(id).leave_real_time() => leaving(channel.overflow),
         (MechanismForm::Queue, true) => "queue between real-time tasks",
         (MechanismForm::Queue, false) => "queue from a writer that is not real-time to a real-time reader",
@@ -170,6 +208,7 @@ pub(crate) fn realise(
     match &channel.lane {
         Some(_) if channel.is_timed() => alarms::bound(model, id, bounds, &mut realisation, faults),
         Some(lane) => lane_of(model, (id, lane.order), bounds, &mut realisation, faults),
+        None if channel.broadcast => broadcasts::bound(model, id, bounds, &mut realisation, faults),
         None if channel.kind == ChannelKind::Queue => queued(model, id, bounds, &mut realisation, faults),
         None => {}
     }
@@ -258,7 +297,7 @@ fn queued(
 }
 
 /// Decides how many values a queue holds, if so many can wait.
-fn hold(
+pub(crate) fn hold(
     model: &Model,
     channel: &Channel,
     needed: Option<(u64, String)>,
@@ -335,7 +374,7 @@ fn capacity(channel: &Channel) -> KeyPath {
 
 /// The fault of a queue whose stated capacity is less than the number of values that can wait in it.
 fn may_be_full(channel: &Channel, (stated, needed): (u32, u64), fits: Option<u32>, how: String) -> Fault {
-    let message = format!("queue `{}` can be full when its writer sends", channel.name);
+    let message = format!("{} `{}` can be full when its writer sends", noun(channel), channel.name);
     let text = format!("holds {stated}, {needed} can wait");
     let help = match fits {
         Some(needed) => format!("use `capacity = {needed}`, or \"auto\""),
@@ -346,12 +385,16 @@ fn may_be_full(channel: &Channel, (stated, needed): (u32, u64), fits: Option<u32
 
 /// The fault of a queue in which more values can wait than any queue holds.
 fn too_much(channel: &Channel, needed: u64) -> Fault {
-    let message = format!("queue `{}` would have to hold {needed} values", channel.name);
+    let message = format!("{} `{}` would have to hold {needed} values", noun(channel), channel.name);
     let text = format!("at most {CAPACITY_MAX}");
     Fault::error(codes::BAD_CAPACITY, message, capacity(channel), text).help("let its reader run more often")
 }
 
-fn sized(needed: u64, writer: &SendingTask, reader: &TakingTask) -> String {
+fn noun(channel: &Channel) -> &'static str {
+    if channel.broadcast { "broadcast" } else { "queue" }
+}
+
+pub(crate) fn sized(needed: u64, writer: &SendingTask, reader: &TakingTask) -> String {
     let (n, tw, rw) = (writer.sends, writer.period, writer.response.rounded());
     let (m, tr, rr) = (reader.takes, reader.period, reader.response.rounded());
     format!("at most {needed} wait: {n} sent per {tw} within {rw}, {m} taken per {tr} within {rr}")

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use taut_analysis::overheads::Charges;
-use taut_model::{FlowLink, Model, PartyId, Reception, TaskId, Waits};
+use taut_model::{Channel, FlowLink, Model, PartyId, Reception, TaskId, Waits};
 use taut_time::Duration;
 
 use super::proof::{Effort, Proof};
@@ -60,7 +60,10 @@ fn switching(model: &Model, links: &[FlowLink]) -> Vec<Waits> {
             .channels()
             .iter()
             .filter(|channel| channel.writer == PartyId::Task(id) && channel.reception == Reception::Wait);
-        let sends = queues.map(|queue| u64::from(queue.sends_per_release) * queue.readers.len() as u64);
+        let waiting = |queue: &Channel| {
+            queue.readers.iter().filter(|reader| !model.is_real_time(**reader)).count() as u64
+        };
+        let sends = queues.map(|queue| u64::from(queue.sends_per_release) * waiting(queue));
         sends.fold(wakes + looks + if waits { 2 } else { 0 }, u64::saturating_add)
     };
     model.task_ids().map(|id| Waits { switching: times(count(id)), ..Waits::default() }).collect()
