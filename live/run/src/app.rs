@@ -14,10 +14,12 @@ use taut_lock::EventCount;
 use taut_lock::Listener;
 use taut_plan::{Arrival, ClassPlan, TaskPlan, ValidPlan};
 use taut_scope::Scope;
+use taut_share::queue::broadcast::ReaderControl;
 
 use crate::bench_ends::BenchChannels;
 use crate::best_effort::Context;
 use crate::body::Body;
+use crate::broadcast::BroadcastPlaces;
 use crate::create::{Create, PartyPosition};
 use crate::device::{Device, DeviceBody};
 use crate::dispatch::Dispatch;
@@ -56,6 +58,8 @@ pub struct App<'p> {
     error_names: Vec<(String, &'static [&'static str])>,
     /// The channels that release the task in the making, whose code takes their values.
     pub(crate) triggers: Vec<(usize, Trigger<'p>)>,
+    /// The places of the task in the making in the broadcasts that it reads.
+    pub(crate) broadcasts: Vec<ReaderControl<'p>>,
     /// The devices that the application has given; `None` once a task has taken it.
     pub(crate) devices: HashMap<String, Option<Device>>,
     /// The device that the task in the making has taken.
@@ -82,6 +86,7 @@ pub(crate) enum Code<'p> {
         flows: Option<TaskFlows<'p>>,
         /// Listeners of the channels that release the task, and whether their writers are clients.
         listeners: Vec<(Listener<'p>, bool)>,
+        broadcasts: BroadcastPlaces<'p>,
     },
     BestEffort(Box<dyn FnOnce(&mut Context<'_>) + Send + 'p>),
 }
@@ -120,6 +125,7 @@ impl<'p> App<'p> {
             taken,
             error_names: Vec::new(),
             triggers: Vec::new(),
+            broadcasts: Vec::new(),
             devices: HashMap::new(),
             device_taken: None,
             bench: None,
@@ -336,11 +342,11 @@ impl<'p> App<'p> {
         }
         let mut create_ends = Create::new(self, PartyPosition::Task(task));
         let code = create(&mut create_ends)?;
-        let (ring, listener, channel) = create_ends.trigger::<P>(&trigger)?;
+        let (queue, listener, channel, of_several) = create_ends.trigger::<P>(&trigger)?;
         let trusted = !timing.by_client;
-        let channel = position(channel);
+        let channel = (position(channel), of_several);
         let wakes = vec![(listener.clone(), timing.by_client)];
-        let body = Box::new(ReceiverBody::new(code, ring, listener, channel, trusted));
+        let body = Box::new(ReceiverBody::new(code, queue, listener, channel, trusted));
         self.add_real_time(task, timing, body, wakes)
     }
 
@@ -359,9 +365,10 @@ impl<'p> App<'p> {
         // - the maps were taken for this plan, which is valid: its scopes have regions of their own (V1)
         // - names are unique (V2), and `find` lets each task be made once
         let scope = unsafe { self.maps.scope(*release, &self.plan.tasks[task].name)? };
+        let broadcasts = BroadcastPlaces::new(std::mem::take(&mut self.broadcasts));
         self.task_codes.push(TaskCode {
             task,
-            code: Code::RealTime { body, scope, placement, timing, flows: None, listeners },
+            code: Code::RealTime { body, scope, placement, timing, flows: None, listeners, broadcasts },
         });
         Ok(())
     }

@@ -24,7 +24,7 @@ use taut_time::Duration;
 
 use crate::Payload;
 use crate::payload::Own;
-use crate::queue::{QueueSlot, QueueView, Wakes};
+use crate::queue::{QueueShape, QueueSlot, QueueView, Wakes};
 use crate::state::{Shape, StateSlot, StateView};
 
 /// How often a client looks for a value that does not wake it.
@@ -136,6 +136,7 @@ impl Hold {
     fn protocol<P: Payload>(&self, entry: &ChannelEntry) -> Option<EndKind<P>> {
         let mechanism = Mechanism::from_word(&entry.mechanism)?;
         let shape = Shape { mechanism, buffers: entry.capacity, claims: entry.readers };
+        let queue = QueueShape { mechanism, capacity: entry.capacity, claims: entry.readers };
         if entry.value_size as usize != size_of::<P>() {
             return None;
         }
@@ -158,7 +159,7 @@ impl Hold {
         unsafe {
             Some(match (mechanism.form(), entry.role) {
                 (MechanismForm::Queue, Role::Writes) => {
-                    let slot = QueueSlot::over(memory, mechanism, entry.capacity).ok()?;
+                    let slot = QueueSlot::over(memory, queue).ok()?;
                     let notifier =
                         if entry.triggered { Some(event_count(base, size)?.notifier()) } else { None };
                     EndKind::Send(slot, Wakes::new(notifier))
@@ -167,7 +168,7 @@ impl Hold {
                 // A reader that stores words would fault in memory that is mapped read-only.
                 (_, role) if !may_read(mechanism.clients_read(), role) => return None,
                 (MechanismForm::Queue, _) => {
-                    let view = QueueView::over(memory, mechanism, entry.capacity).ok()?;
+                    let view = QueueView::over(memory, queue, None).ok()?;
                     EndKind::Receive(view, self.listener()?)
                 }
                 (_, _) => EndKind::Read(StateView::over(memory, shape, Some(Way::LooksOn), None).ok()?),

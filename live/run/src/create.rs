@@ -6,7 +6,7 @@
 use taut_lock::{EventCount, Listener};
 use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, ReaderPlan, ValidPlan, Way};
 use taut_scope::Scope;
-use taut_share::queue::{qrtr, timed_slots};
+use taut_share::queue::{broadcast, qrtr, timed_slots};
 
 use crate::alarm::{AlarmReader, AlarmSetter, Instants, PendingAlarms, SharedAlarms};
 use crate::app::App;
@@ -17,7 +17,7 @@ use crate::locked::Locked;
 use crate::message::{MessageReader, Order, ReadLane};
 use crate::names::{no_such, position as index};
 use crate::payload::{Own, Stamped};
-use crate::queue::{QueueSlot, QueueView, Wakes};
+use crate::queue::{QueueShape, QueueSlot, QueueView, Wakes};
 use crate::resource::Resource;
 use crate::state::{Shape, StateSlot, StateView};
 use crate::triggered::Trigger;
@@ -86,7 +86,7 @@ impl<'a, 'p> Create<'a, 'p> {
         of.unwrap_or(&self.app.task_scopes[0])
     }
 
-    /// The sending end of a queue that this task writes, or of a message that it sends.
+    /// The sending end of a queue or a broadcast that this task writes, or of a message that it sends.
     ///
     /// # Errors
     /// If the manifest has no such queue, another party writes it, the end was already taken, or it carries values
@@ -100,7 +100,7 @@ impl<'a, 'p> Create<'a, 'p> {
         // SAFETY:
         // - `end` hands out the writing end of each channel once per process, and only to its own party
         // - the readers are in this process, or in ones that attached through the segment's directory
-        let slot = unsafe { QueueSlot::over(memory, plan.mechanism, plan.capacity) };
+        let slot = unsafe { QueueSlot::over(memory, QueueShape::of(plan)) };
         let mut slot = slot.map_err(|_| Error::Region(channel.to_owned()))?;
         if let Some(bench) = &mut self.app.bench {
             slot = bench.queue(position, plan, slot);
@@ -115,9 +115,8 @@ impl<'a, 'p> Create<'a, 'p> {
         Ok(QueueWriter { slot, wakes, channel: index(position), sequence: 0, rate, own: Own::new() })
     }
 
-    /// The receiving end of a queue that this task reads. The runtime itself reads the trigger of a
-    /// [`Receiver`](crate::Receiver). An end of a queue that drops values when it is full begins with the next value that
-    /// is sent.
+    /// The receiving end of a queue or a broadcast that this task reads. The runtime itself reads the trigger of a
+    /// [`Receiver`](crate::Receiver). An end that may lose values begins with the next value that is sent.
     ///
     /// # Errors
     /// As [`Create::queue_writer`].
@@ -126,21 +125,18 @@ impl<'a, 'p> Create<'a, 'p> {
             return Err(no_such("queue", channel));
         }
         let (position, plan) = self.end::<P>(channel, ChannelKind::Queue, false)?;
-        let memory = self.memory(plan)?;
-        // SAFETY:
-        // - as in `queue_writer`, with the sides exchanged: a queue of a valid plan that rejects has one reader (V4);
-        //   the process's maps are writable
-        let view = unsafe { QueueView::over(memory, plan.mechanism, plan.capacity) };
-        let view = view.map_err(|_| Error::Region(channel.to_owned()))?;
+        let view = self.queue_view(plan)?;
         let reader = self.reader(plan);
         let event_count = reader.map_or(Ok(None), |reader| self.event_count_of(reader, channel))?;
         let listener = event_count.map(EventCount::listener);
         let releases = reader.is_some_and(|reader| reader.triggered);
         let owner = self.task().filter(|_| releases).map(index);
+        let of_several = self.of_several(plan);
         if releases {
             self.watch::<P>(plan)?;
         }
-        Ok(QueueReader { view, listener, channel: index(position), lost: 0, owner, own: Own::new() })
+        let channel = index(position);
+        Ok(QueueReader { view, listener, channel, lost: 0, owner, of_several, own: Own::new() })
     }
 
     /// The device that releases this task.
@@ -326,23 +322,61 @@ impl<'a, 'p> Create<'a, 'p> {
     pub(crate) fn trigger<P: Payload>(
         &mut self,
         channel: &str,
-    ) -> Result<(qrtr::Reader<'p, Stamped<P>>, Listener<'p>, usize), Error> {
+    ) -> Result<(QueueView<'p, P>, Listener<'p>, usize, Option<u16>), Error> {
         let (position, plan) = self.end::<P>(channel, ChannelKind::Queue, false)?;
-        Ok((self.queue_ring(plan)?, self.event_count(plan)?.listener(), position))
+        let listener = self.event_count(plan)?.listener();
+        Ok((self.queue_view(plan)?, listener, position, self.of_several(plan)))
+    }
+
+    /// The task, if it is one of several readers that a recording tells apart.
+    fn of_several(&self, plan: &ChannelPlan) -> Option<u16> {
+        self.task().filter(|_| plan.broadcast).map(index)
+    }
+
+    /// The reading end of a queue; of a broadcast with the place that the writer respects, if this party has one.
+    fn queue_view<P: Payload>(&mut self, plan: &'p ChannelPlan) -> Result<QueueView<'p, P>, Error> {
+        let wrong = |_| Error::Region(plan.name.clone());
+        let (me, is_client) = self.me();
+        let which = plan.respected(me).filter(|_| !is_client);
+        let memory = self.memory(plan)?;
+        // SAFETY:
+        // - as in `queue_writer`, with the sides exchanged: in a valid plan a queue that rejects has one reader, and each
+        //   real-time reader of a broadcast has a place of its own (V4); the process's maps are writable
+        let view = unsafe { QueueView::over(memory, QueueShape::of(plan), which) }.map_err(wrong)?;
+        if let Some(which) = which {
+            let memory = self.memory(plan)?;
+            // SAFETY:
+            // - the memory holds the object of that end
+            let control = unsafe {
+                broadcast::reader_control::<Stamped<P>>(memory, plan.claims(), plan.capacity, which)
+            };
+            self.app.broadcasts.push(control.map_err(wrong)?);
+        }
+        Ok(view)
     }
 
     /// Lets a queue release this task, whose code takes the values.
     fn watch<P: Payload>(&mut self, plan: &'p ChannelPlan) -> Result<(), Error> {
         let memory = self.memory(plan)?;
+        let wrong = |_| Error::Region(plan.name.clone());
+        let listener = self.event_count(plan)?.listener();
+        if let Some(which) = plan.respected(self.me().0) {
+            // SAFETY:
+            // - as in `queue_writer`; the shape is that of all its ends
+            let watcher = unsafe {
+                broadcast::reader_watcher::<Stamped<P>>(memory, plan.claims(), plan.capacity, which)
+            };
+            let trigger = Trigger::new(Box::new(watcher.map_err(wrong)?), listener, !plan.writer.client);
+            self.app.triggers.extend(self.task().map(|task| (task, trigger)));
+            return Ok(());
+        }
         // SAFETY:
-        // - as in `queue_writer`; a queue that releases a task is QrtR (V4, V5)
+        // - as in `queue_writer`; any other queue that releases a task is QrtR (V4, V5)
         // - the runtime looks only while the task has no job, on the thread that runs its jobs or on the dispatcher,
         //   which knows by its core's state that the job is complete; the end reads in jobs of this task alone
         //   (`owner`). Where a client writes the queue, the runtime does not look at the value (`Trigger`)
         let watcher = unsafe { qrtr::watcher::<Stamped<P>>(memory, plan.capacity) };
-        let watcher = watcher.map_err(|_| Error::Region(plan.name.clone()))?;
-        let listener = self.event_count(plan)?.listener();
-        let trigger = Trigger::new(Box::new(watcher), listener, !plan.writer.client);
+        let trigger = Trigger::new(Box::new(watcher.map_err(wrong)?), listener, !plan.writer.client);
         self.app.triggers.extend(self.task().map(|task| (task, trigger)));
         Ok(())
     }

@@ -10,6 +10,7 @@ use taut_lock::Listener;
 use taut_sys::clock;
 use taut_time::Duration;
 
+use crate::job::EventRecorder;
 use crate::locked::Locked;
 use crate::payload::{Own, Payload};
 use crate::queue::{QueueSlot, QueueView, Wakes};
@@ -196,12 +197,17 @@ pub struct QueueReader<'p, P: Payload> {
     /// The task that the queue releases. The runtime looks at the queue while the task has no job, so the end reads in
     /// its jobs alone.
     pub(crate) owner: Option<u16>,
+    /// The task, if it is one of several readers that the recording tells apart.
+    pub(crate) of_several: Option<u16>,
     pub(crate) own: Own<P>,
 }
 
 impl<P: Payload> QueueReader<'_, P> {
     /// The oldest value that waits, if there is one. For a real-time task wait-free: the steps of `pop` of QrtR and one
     /// clock read.
+    ///
+    /// A real-time reader of a broadcast gets every value that is sent while it takes part: not while its service is paused or
+    /// stopped, nor after its component has failed. When it takes part again, it begins with the next value.
     ///
     /// If a client writes nonsense into the queue's words, the queue counts as empty. A queue that drops values when it
     /// is full also counts as empty if its writer overtook the reader at each of a thousand attempts. To anybody but the
@@ -223,9 +229,10 @@ impl<P: Payload> QueueReader<'_, P> {
         let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
         if lost > 0 {
             self.lost = self.lost.saturating_add(lost);
-            event_recorder.other(now_ns, Kind::Drop, self.channel, 0, lost);
+            record_lost(event_recorder, (self.channel, self.of_several), now_ns, lost);
         }
-        event_recorder.other(now_ns, Kind::Receive, self.channel, sequence, now_ns.saturating_sub(sent_ns));
+        let at = (now_ns, now_ns.saturating_sub(sent_ns));
+        record_received(event_recorder, (self.channel, self.of_several), sequence, at);
         Some(self.own.value())
     }
 
@@ -269,6 +276,36 @@ impl<P: Payload> QueueReader<'_, P> {
     /// learns of them with the next value that it takes.
     pub fn lost(&self) -> u64 {
         self.lost
+    }
+}
+
+/// Records that a value was received at an instant, so long after it was sent; by which task, if the channel has several
+/// readers.
+pub(crate) fn record_received(
+    event_recorder: &mut EventRecorder,
+    (channel, by): (u16, Option<u16>),
+    sequence: u64,
+    (now_ns, latency_ns): (u64, u64),
+) {
+    match by {
+        None => event_recorder.other(now_ns, Kind::Receive, channel, sequence, latency_ns),
+        Some(task) => {
+            let word = sequence & (u64::MAX >> 16) | u64::from(task) << 48;
+            event_recorder.other(now_ns, Kind::ReceivedBy, channel, word, latency_ns);
+        }
+    }
+}
+
+/// Records that a reader has lost values; which task, if the channel has several readers.
+pub(crate) fn record_lost(
+    event_recorder: &mut EventRecorder,
+    (channel, by): (u16, Option<u16>),
+    now_ns: u64,
+    values: u64,
+) {
+    match by {
+        None => event_recorder.other(now_ns, Kind::Drop, channel, 0, values),
+        Some(task) => event_recorder.other(now_ns, Kind::LostBy, channel, task.into(), values),
     }
 }
 

@@ -16,6 +16,7 @@ mod bench_ends;
 mod bench_resource;
 mod best_effort;
 mod body;
+mod broadcast;
 mod client_end;
 mod clock;
 mod component;

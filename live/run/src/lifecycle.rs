@@ -43,6 +43,7 @@ use taut_sys::{clock, interrupt};
 
 use crate::Component;
 use crate::bench_resource::BenchJob;
+use crate::broadcast::BroadcastPlaces;
 use crate::control::{Control, ServiceView, State};
 use crate::flow::{NotBegun, TaskFlows};
 use crate::guard::heap_uses;
@@ -139,6 +140,7 @@ pub(crate) struct JobContext<'s> {
     has_switched: bool,
     condition: Condition,
     flows: Option<TaskFlows<'s>>,
+    broadcasts: BroadcastPlaces<'s>,
     /// Where a dispatcher schedules the task: all releases before this number have been activated.
     activated: u64,
     retired: bool,
@@ -175,6 +177,7 @@ impl<'s> JobContext<'s> {
             has_switched: false,
             condition: Condition::Sound,
             flows,
+            broadcasts: BroadcastPlaces::default(),
             activated: 0,
             retired: false,
             next_ns: 0,
@@ -183,6 +186,19 @@ impl<'s> JobContext<'s> {
             heap_before: None,
             has_unwound: false,
         }
+    }
+
+    /// The same with the broadcasts that the task reads, before release 0.
+    pub(crate) fn with_broadcasts(mut self, places: BroadcastPlaces<'s>) -> Self {
+        self.broadcasts = places;
+        self.attend();
+        self
+    }
+
+    /// Lets the task take part in its broadcasts while it can take values.
+    fn attend(&mut self) {
+        let takes_values = self.is_running() && self.condition == Condition::Sound && !self.retired;
+        self.broadcasts.take_part(takes_values);
     }
 
     /// The time now, on the run's clock (ns).
@@ -245,6 +261,7 @@ impl<'s> JobContext<'s> {
             (Ok(result), JobCode::Task) => result,
             (Ok(Ok(())), JobCode::Reset) => {
                 self.condition = Condition::Sound;
+                self.attend();
                 self.acknowledge();
                 Ok(())
             }
@@ -264,6 +281,7 @@ impl<'s> JobContext<'s> {
             (Err(panic), JobCode::Change) => {
                 drop_panic(panic);
                 self.condition = Condition::Over;
+                self.attend();
                 self.control.panicked(self.timing.task);
                 Ok(())
             }
@@ -282,6 +300,7 @@ impl<'s> JobContext<'s> {
             (FailureRemedy::Restart, _) | (FailureRemedy::StopService, Some(_)) => Condition::Failed,
             (FailureRemedy::StopService, None) | (FailureRemedy::StopApp, _) => Condition::Over,
         };
+        self.attend();
         // How long a change took is not known of a task that failed meanwhile.
         self.has_switched = false;
         self.event_recorder.own(now_ns, Kind::Panicked, job, remedy as u64);
@@ -456,11 +475,13 @@ impl<'s> JobContext<'s> {
         }
     }
 
-    /// Retires the task from its flows: from now on its jobs do nothing.
+    /// Retires the task from its flows and broadcasts: from now on its jobs do nothing.
     pub(crate) fn retire(&mut self) {
-        if !std::mem::replace(&mut self.retired, true)
-            && let Some(flows) = &mut self.flows
-        {
+        if std::mem::replace(&mut self.retired, true) {
+            return;
+        }
+        self.attend();
+        if let Some(flows) = &mut self.flows {
             flows.retire();
         }
     }
@@ -488,6 +509,7 @@ impl<'s> JobContext<'s> {
         }
         self.has_switched |= state == State::Stopped;
         self.followed = self.followed.in_state(state);
+        self.attend();
         self.record_service(service, state as u64);
         Some(state)
     }
@@ -503,6 +525,7 @@ impl<'s> JobContext<'s> {
         // The reset is the start: a component that was stopped is not resumed as well.
         let starts = self.followed.state() == State::Stopped && view.state() == State::Running;
         self.followed = if starts { view } else { self.followed.restarted_as(view) };
+        self.attend();
         self.record_service(service, RESTARTED);
         self.has_switched |= starts;
         if starts {

@@ -4,8 +4,8 @@
 //! The two ends of a queue, whatever its mechanism, over the memory of its channel.
 
 use taut_lock::Notifier;
-use taut_plan::{Mechanism, spare_slots};
-use taut_share::queue::{qrtr, qrtwc, qrtwo, ring};
+use taut_plan::{ChannelPlan, Mechanism, spare_slots};
+use taut_share::queue::{broadcast, qrtr, qrtwc, qrtwo, ring};
 use taut_share::{LayoutError, Memory};
 
 use crate::Payload;
@@ -14,6 +14,23 @@ use crate::tap::TappedQueue;
 
 /// How often a reader that is not real-time tries to take a value that its writer overwrites meanwhile.
 const ATTEMPTS: u32 = 1_000;
+/// How often a real-time reader of a broadcast does, whose writer overwrites nothing while rates are kept.
+const URGENT_ATTEMPTS: u32 = 3;
+
+/// The object of a queue, as the plan or a client's directory says it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueShape {
+    pub(crate) mechanism: Mechanism,
+    pub(crate) capacity: u32,
+    /// How many readers the writer of a broadcast respects.
+    pub(crate) claims: u32,
+}
+
+impl QueueShape {
+    pub(crate) fn of(plan: &ChannelPlan) -> Self {
+        Self { mechanism: plan.mechanism, capacity: plan.capacity, claims: plan.claims() }
+    }
+}
 
 /// Spare slots of a ring for this payload, as the plan counts them.
 fn spare<P: Payload>() -> u32 {
@@ -25,6 +42,7 @@ pub(crate) enum QueueSlot<'p, P: Payload> {
     Qrtr(qrtr::Writer<'p, Stamped<P>>),
     Qrtwo(qrtwo::Writer<'p, Stamped<P>>),
     Qrtwc(qrtwc::Writer<'p, Stamped<P>>),
+    Broadcast(broadcast::Writer<'p, Stamped<P>>),
     /// One of the others, with a tap: in a bench.
     Tapped(Box<TappedQueue<'p, P>>),
 }
@@ -36,12 +54,9 @@ impl<'p, P: Payload> QueueSlot<'p, P> {
     /// Those of the object; [`LayoutError::Capacity`] for a mechanism that is not one of a queue.
     ///
     /// # Safety
-    /// The memory holds an object of this mechanism and capacity for this value, or zeros; no other writer of it lives.
-    pub(crate) unsafe fn over(
-        memory: Memory<'p>,
-        mechanism: Mechanism,
-        capacity: u32,
-    ) -> Result<Self, LayoutError> {
+    /// The memory holds an object of this shape for this value, or zeros; no other writer of it lives.
+    pub(crate) unsafe fn over(memory: Memory<'p>, shape: QueueShape) -> Result<Self, LayoutError> {
+        let QueueShape { mechanism, capacity, claims } = shape;
         // SAFETY:
         // - the caller's duties are those of each function called here; both ends have the spare slots of the payload
         unsafe {
@@ -49,18 +64,20 @@ impl<'p, P: Payload> QueueSlot<'p, P> {
                 Mechanism::Qrtr => qrtr::writer(memory, capacity).map(Self::Qrtr),
                 Mechanism::Qrtwo => qrtwo::writer(memory, capacity, spare::<P>()).map(Self::Qrtwo),
                 Mechanism::Qrtwc => qrtwc::writer(memory, capacity, spare::<P>()).map(Self::Qrtwc),
+                Mechanism::Broadcast => broadcast::writer(memory, claims, capacity).map(Self::Broadcast),
                 _ => Err(LayoutError::Capacity),
             }
         }
     }
 
-    /// Appends a value; returns whether it is in the queue. Only QrtR can refuse it.
+    /// Appends a value; returns whether it is in the queue. QrtR and a broadcast can refuse it.
     #[inline]
     pub(crate) fn push(&mut self, stamped: &Stamped<P>) -> bool {
         match self {
             Self::Qrtr(writer) => return writer.push_from(stamped).is_ok(),
             Self::Qrtwo(writer) => writer.push(stamped),
             Self::Qrtwc(writer) => writer.push(stamped),
+            Self::Broadcast(writer) => return writer.push(stamped).is_ok(),
             Self::Tapped(queue) => return queue.push(stamped),
         }
         true
@@ -72,23 +89,26 @@ pub(crate) enum QueueView<'p, P: Payload> {
     Qrtr(qrtr::Reader<'p, Stamped<P>>),
     Qrtwo(qrtwo::Follower<'p, Stamped<P>>),
     Qrtwc(qrtwc::Follower<'p, Stamped<P>>),
+    Broadcast(broadcast::Reader<'p, Stamped<P>>),
+    Observer(broadcast::Follower<'p, Stamped<P>>),
 }
 
 impl<'p, P: Payload> QueueView<'p, P> {
-    /// Makes a reading end over the memory of its channel. A follower of QrtWo or QrtWc begins with the next value that
-    /// is sent.
+    /// Makes a reading end over the memory of its channel; of a broadcast that of reader `which`, whom the writer respects.
+    /// A follower, of QrtWo, QrtWc or a broadcast, begins with the next value that is sent.
     ///
     /// # Errors
     /// Those of the object; [`LayoutError::Capacity`] for a mechanism that is not one of a queue.
     ///
     /// # Safety
-    /// The memory holds an object of this mechanism and capacity for this value, or zeros. For QrtR it is mapped for
-    /// writing, and no other reader of it lives.
+    /// The memory holds an object of this shape for this value, or zeros. For QrtR, and for a reader `which`, it is mapped
+    /// for writing, and no other such reader of it lives.
     pub(crate) unsafe fn over(
         memory: Memory<'p>,
-        mechanism: Mechanism,
-        capacity: u32,
+        shape: QueueShape,
+        which: Option<u32>,
     ) -> Result<Self, LayoutError> {
+        let QueueShape { mechanism, capacity, claims } = shape;
         // SAFETY:
         // - the caller's duties are those of each function called here; both ends have the spare slots of the payload;
         //   a follower only loads
@@ -97,27 +117,38 @@ impl<'p, P: Payload> QueueView<'p, P> {
                 Mechanism::Qrtr => qrtr::reader(memory, capacity).map(Self::Qrtr),
                 Mechanism::Qrtwo => qrtwo::follower(memory, capacity, spare::<P>()).map(Self::Qrtwo),
                 Mechanism::Qrtwc => qrtwc::follower(memory, capacity, spare::<P>()).map(Self::Qrtwc),
+                Mechanism::Broadcast => match which {
+                    Some(which) => broadcast::reader(memory, claims, capacity, which).map(Self::Broadcast),
+                    None => broadcast::follower(memory, claims, capacity).map(Self::Observer),
+                },
                 _ => Err(LayoutError::Capacity),
             }
         }
     }
 
     /// Takes the oldest value into `value`, and returns how many were lost before it. `None` if no value waits, if the
-    /// other process wrote nonsense into the queue's words, or if the writer overtook a reader that is not real-time at
-    /// each of a thousand attempts.
+    /// other process wrote nonsense into the queue's words, if the writer overtook a reader that is not real-time at each of a
+    /// thousand attempts, or if it takes no part in a broadcast.
     #[inline]
     pub(crate) fn pop(&mut self, value: &mut Stamped<P>) -> Option<u64> {
         match self {
             Self::Qrtr(reader) => (reader.pop_into(value) == Ok(true)).then_some(0),
-            Self::Qrtwo(reader) => follow(|| reader.pop_into(value)),
-            Self::Qrtwc(reader) => follow(|| reader.pop_into(value)),
+            Self::Qrtwo(reader) => follow(ATTEMPTS, || reader.pop_into(value)),
+            Self::Qrtwc(reader) => follow(ATTEMPTS, || reader.pop_into(value)),
+            Self::Observer(reader) => follow(ATTEMPTS, || reader.pop_into(value)),
+            Self::Broadcast(reader) => {
+                if !reader.goes_on() {
+                    return None;
+                }
+                follow(URGENT_ATTEMPTS, || reader.pop_into(value))
+            }
         }
     }
 }
 
 /// Takes a value until an attempt succeeds or finds none.
-fn follow(mut pop: impl FnMut() -> Result<Option<u64>, ring::Overwritten>) -> Option<u64> {
-    for _ in 0..ATTEMPTS {
+fn follow(attempts: u32, mut pop: impl FnMut() -> Result<Option<u64>, ring::Overwritten>) -> Option<u64> {
+    for _ in 0..attempts {
         if let Ok(popped) = pop() {
             return popped;
         }

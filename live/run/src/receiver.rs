@@ -9,26 +9,31 @@
 //! stopped. Where a dispatcher schedules, a receiver takes the value of its next job when it asks for that job: if the
 //! service stops before the job runs, nobody receives that value either.
 
-use taut_event::Kind;
 use taut_lock::Listener;
-use taut_share::queue::qrtr;
 use taut_sys::clock;
+use zerocopy::FromZeros;
 
 use crate::body::{Release, TaskKind};
+use crate::endpoint::{record_lost, record_received};
 use crate::job::{Failure, Job};
 use crate::lifecycle::JobContext;
 use crate::native::TaskThread;
 use crate::payload::{Payload, Stamped};
+use crate::queue::QueueView;
 use crate::{Component, Receiver};
 
 /// A receiver, with the ends on which it waits.
 pub(crate) struct ReceiverBody<'p, P: Payload, R> {
     receiver: R,
-    ring: qrtr::Reader<'p, Stamped<P>>,
+    queue: QueueView<'p, P>,
     listener: Listener<'p>,
     channel: u16,
+    /// The task, if it is one of several readers that the recording tells apart.
+    of_several: Option<u16>,
     /// Whether the writer is in this process, so that its stamps and notifications can be trusted.
     trusted: bool,
+    /// How many values were lost before that of the next job.
+    lost: u64,
     /// The value of the next job.
     taken: Option<Stamped<P>>,
 }
@@ -44,18 +49,22 @@ enum Event {
 impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
     pub(crate) fn new(
         receiver: R,
-        ring: qrtr::Reader<'p, Stamped<P>>,
+        queue: QueueView<'p, P>,
         listener: Listener<'p>,
-        channel: u16,
+        (channel, of_several): (u16, Option<u16>),
         trusted: bool,
     ) -> Self {
-        Self { receiver, ring, listener, channel, trusted, taken: None }
+        let (lost, taken) = (0, None);
+        Self { receiver, queue, listener, channel, of_several, trusted, lost, taken }
     }
 
     /// Takes the oldest value of the channel; returns whether there is one. If a client writes nonsense into the
     /// queue's words, the queue counts as empty.
     fn take(&mut self) -> bool {
-        self.taken = self.ring.pop().ok().flatten();
+        let mut stamped = <Stamped<P> as FromZeros>::new_zeroed();
+        let lost = self.queue.pop(&mut stamped);
+        self.lost += lost.unwrap_or(0);
+        self.taken = lost.map(|_| stamped);
         self.taken.is_some()
     }
 
@@ -170,7 +179,11 @@ impl<P: Payload, R: Receiver<P>> TaskKind for ReceiverBody<'_, P, R> {
     fn run(&mut self, now_ns: u64, job: &mut Job<'_>) -> Result<(), Failure> {
         let Some(Stamped { sent_ns, sequence, value }) = self.taken.take() else { return Ok(()) };
         let latency_ns = now_ns.saturating_sub(sent_ns);
-        job.event_recorder.other(now_ns, Kind::Receive, self.channel, sequence, latency_ns);
+        let channel = (self.channel, self.of_several);
+        if self.lost > 0 {
+            record_lost(job.event_recorder, channel, now_ns, std::mem::take(&mut self.lost));
+        }
+        record_received(job.event_recorder, channel, sequence, (now_ns, latency_ns));
         self.receiver.receive(job, value)
     }
 }

@@ -135,8 +135,9 @@ impl<'p> Runtime<'p> {
             let event_recorder = event_recorder(position(task));
             match code {
                 Code::BestEffort(run) => best_effort.push(BestEffortTask { task, run, event_recorder }),
-                Code::RealTime { body, scope, placement, timing, flows, listeners } => {
-                    let context = JobContext::new(scope, event_recorder, self.control, timing, flows);
+                Code::RealTime { body, scope, placement, timing, flows, listeners, broadcasts } => {
+                    let context = JobContext::new(scope, event_recorder, self.control, timing, flows)
+                        .with_broadcasts(broadcasts);
                     if dispatch.has(self.plan, task) {
                         dispatched.push(DispatchedTask::new(task, body, context, listeners));
                     } else {

@@ -217,12 +217,23 @@ fn a_reader_that_waits_is_woken() {
 const ROLE: &str = "TAUT_LEAVING_ROLE";
 const KIND: &str = "TAUT_LEAVING_KIND";
 
+/// A broadcast to a real-time task, a client and a best-effort task.
+fn broadcast() -> String {
+    let to = "[\"keeps\", \"panel\", \"logger\"]";
+    let tables = tables("reject", "wait", to, "capacity = 64\n");
+    let keeps = "[tasks.keeps]\narrival = { periodic = \"4ms\" }\ndeadline = \"4ms\"\n\
+                 wcet = { value = \"50us\", source = \"guess\" }\n[channels.values]\n";
+    let tables = tables.replace("[channels.values]\n", keeps);
+    tables.replace("kind = \"queue\"", "kind = \"broadcast\"\ntakes-per-release = 20")
+}
+
 /// The kinds of queue that the processes below use, by name.
 fn kind(name: &str) -> (String, bool) {
     let to = "[\"panel\", \"logger\"]";
     match name {
         "oldest" => (tables("drop-oldest", "wait", to, "capacity = 64\n"), false),
         "clear" => (tables("clear", "poll", to, "capacity = 64\n"), false),
+        "broadcast" => (broadcast(), false),
         _ => (tables("reject", "wait", "\"panel\"", "capacity = 64\n"), true),
     }
 }
@@ -317,6 +328,21 @@ fn application(folder: &Path, kind_name: &str) {
     let over = folder.join("over");
     let outcome = run(&tables, Some(Duration::from_ms(30_000)), |app| {
         app.task("control", |create| control(create, &SENT, rejects))?;
+        if kind_name == "broadcast" {
+            // It gets every value, whatever the client does: a value that it missed would fail its job.
+            app.task("keeps", |create| {
+                let mut values = create.queue_reader::<Value>("values")?;
+                let mut last = 0;
+                Ok(each(move |job| {
+                    while let Some(value) = values.receive(job) {
+                        if std::mem::replace(&mut last, number(value)) + 1 != number(value) {
+                            return Err(taut_run::Failure::Code(1));
+                        }
+                    }
+                    Ok(())
+                }))
+            })?;
+        }
         app.best_effort("logger", |create| {
             // A second reader of the queues that may have several.
             let mut reader = if rejects { None } else { Some(create.queue_reader::<Value>("values")?) };
@@ -340,6 +366,7 @@ fn application(folder: &Path, kind_name: &str) {
     assert!(outcome.ending.as_ref().unwrap().orderly, "{:?}", outcome.reported.unfinished);
     assert!(outcome.of(Kind::Failed).is_empty());
     assert!(outcome.of(Kind::Complete).len() > 100);
+    assert!(kind_name != "broadcast" || outcome.of(Kind::Drop).is_empty(), "the client held up the writer");
 }
 
 /// The test in a process of [`start`]; in any other process it does nothing.
@@ -366,7 +393,7 @@ fn until(what: &str, mut look: impl FnMut() -> bool) {
 /// ends in order.
 #[test]
 fn clients_die_and_lie() {
-    for kind_name in ["oldest", "clear", "reject"] {
+    for kind_name in ["oldest", "clear", "reject", "broadcast"] {
         let folder = tempfile::Builder::new().prefix("taut").tempdir().unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
         std::fs::set_permissions(folder.path(), mode).unwrap();

@@ -230,6 +230,8 @@ mod tests {
             (Event::Panicked { task: 1, job: 2, remedy: 1 }, 1, 2, 1),
             (Event::HeapUsed { task: 1, job: 2, uses: 3 }, 1, 2, 3),
             (Event::ModeFollowed { task: 1, from: 2, to: 3, since: ns(4) }, 1, 2 | 3 << 16, 4),
+            (Event::ReceivedBy { channel: 1, sequence: 2, reader: 3, latency: ns(4) }, 1, 2 | 3 << 48, 4),
+            (Event::LostBy { channel: 1, reader: 2, values: 3 }, 1, 2, 3),
         ]
     }
 

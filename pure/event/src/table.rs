@@ -393,6 +393,26 @@ macro_rules! with_all_events {
                 /// Time since the application asked for the change; zero if the call that asked had not returned.
                 since: Duration = value,
             }
+            /// A task received a value of a channel to several tasks.
+            ReceivedBy = 47 {
+                /// The channel.
+                channel: u16 = subject,
+                /// The value's sequence number.
+                sequence: u64 = job[0..48],
+                /// The task.
+                reader: u16 = job[48..64],
+                /// Time since the value was sent.
+                latency: Duration = value,
+            }
+            /// A reader of a channel to several tasks has lost values.
+            LostBy = 48 {
+                /// The channel.
+                channel: u16 = subject,
+                /// The task.
+                reader: u16 = job[0..16],
+                /// How many values.
+                values: u64 = value,
+            }
         }
     };
 }

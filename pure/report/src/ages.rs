@@ -18,7 +18,7 @@
 //! received. If events release the first task, an event is its release. If a job on the way was skipped for an overrun,
 //! or a task on the way was paused, there is no reaction time.
 //!
-//! The record of a reception does not say which of a channel's readers received the value: it is the reader whose job
+//! The record of a reception from a state does not say which of its readers received the value: it is the reader whose job
 //! was running on that CPU. The jobs of a core nest in time, so of the jobs under way the one that started last was
 //! running.
 
@@ -134,10 +134,15 @@ impl<'r> History<'r> {
             })
             .collect();
         for record in records {
-            let Ok(Event::Receive { channel, sequence, .. }) = Event::of(record) else { continue };
+            let (channel, sequence, by) = match Event::of(record) {
+                Ok(Event::Receive { channel, sequence, .. }) => (channel, sequence, None),
+                Ok(Event::ReceivedBy { channel, sequence, reader, .. }) => (channel, sequence, Some(reader)),
+                _ => continue,
+            };
             let Some(own) = readers.get(usize::from(channel)) else { continue };
-            let several = own.len() > 1;
-            let took = own.iter().filter_map(|reader| {
+            let several = own.len() > 1 && by.is_none();
+            let own = own.iter().filter(|reader| by.is_none_or(|by| by == **reader));
+            let took = own.filter_map(|reader| {
                 // A job receives before it completes, and no other job of its task completes in between.
                 let completions = history.completions.get(reader)?;
                 let next = completions.partition_point(|complete| complete.at < record.at);

@@ -192,6 +192,24 @@ pub struct ChannelFigures {
     pub late_not_judged: u64,
     /// Such values that count as nobody's fault, because a task on the way was paused by its service or had stopped.
     pub late_paused: u64,
+    /// Of a broadcast: each reader that is a task.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_reader: Vec<ReaderFigures>,
+}
+
+/// A reader of a broadcast: its figures in the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReaderFigures {
+    /// Its name.
+    pub name: String,
+    /// Values that it received.
+    pub received: u64,
+    /// Values that it lost, as far as it learned of them.
+    pub lost: u64,
+    /// The time from send to receive.
+    pub latency: Option<Distribution>,
+    /// The bound on that time.
+    pub bound_ns: Option<u64>,
 }
 
 /// A chain: its plan, and its figures in the run.

@@ -8,15 +8,16 @@ use taut_time::Duration;
 
 use crate::ages::{self, History};
 use crate::blame::Stalls;
-use crate::figures::{ChainFigures, ChannelFigures, ReactionFigures, StepFigures, TaskFigures, Values};
+use crate::figures::{
+    ChainFigures, ChannelFigures, ReactionFigures, ReaderFigures, StepFigures, TaskFigures, Values,
+};
 use crate::judge::{Judge, PlannedTiming};
+use crate::observations::OfReader;
 use crate::verdict::{Breach, Warning};
 
 /// A channel, and who sends and receives its values.
 struct ChannelFlow<'p> {
     channel: &'p ChannelPlan,
-    /// Its position in the plan.
-    at: usize,
     /// Names: the writer, then the readers.
     parties: Vec<&'p str>,
     /// The readers that are tasks, by position in the plan.
@@ -50,16 +51,18 @@ impl Judge<'_> {
         let mut parties = vec![channel.writer.name.as_str()];
         parties.extend(channel.readers.iter().map(|reader| reader.name.as_str()));
         let readers = channel.readers.iter().filter_map(|reader| self.plan.task(&reader.name)).collect();
-        let flow = ChannelFlow { channel, at, parties, readers };
+        let flow = ChannelFlow { channel, parties, readers };
         let mut figures = self.channel_figures(at);
         let mut breaches = Vec::new();
-        let too_many = self.seen.channels[at].too_many;
-        if let Some(limit) = figures.bound_ns {
-            self.latencies(&flow, limit, &mut figures, &mut breaches);
+        let (seen, too_many) = (&self.seen.channels[at], self.seen.channels[at].too_many);
+        if let Some(limit) = figures.bound_ns.filter(|_| !channel.broadcast) {
+            self.latencies(&flow, (&seen.received, limit), &mut figures, &mut breaches);
         }
         // A setter may find that all of its alarms are pending, or that one is late.
-        if flow.parties.iter().all(|party| self.planned(party).is_some()) && !channel.is_timed() {
-            self.drops(&flow, &mut figures, &mut breaches);
+        if channel.broadcast {
+            self.broadcast(at, &mut figures, &mut breaches);
+        } else if flow.parties.iter().all(|party| self.planned(party).is_some()) && !channel.is_timed() {
+            self.drops(&flow, &seen.dropped, &mut figures, &mut breaches);
         } else if figures.dropped > too_many {
             let (channel, values) = (channel.name.clone(), figures.dropped - too_many);
             self.warnings.push(Warning::Dropped { channel, values });
@@ -75,6 +78,53 @@ impl Judge<'_> {
         figures
     }
 
+    /// Judges a broadcast: each real-time reader by its own bound, and what was lost against the proof. What others lose, and
+    /// what a writer that is not real-time gets back, is a note.
+    fn broadcast(&mut self, at: usize, figures: &mut ChannelFigures, breaches: &mut Vec<Breach>) {
+        let channel = &self.plan.channels[at];
+        let seen = &self.seen.channels[at];
+        let writer = channel.writer.name.as_str();
+        let mut warnings = Vec::new();
+        let flow_of = |reader: &'_ taut_plan::ReaderPlan| {
+            let task = self.plan.task(&reader.name).filter(|_| !reader.client)?;
+            Some((u16::try_from(task).ok()?, task))
+        };
+        let mut urgent = ChannelFlow { channel, parties: vec![writer], readers: Vec::new() };
+        for reader in &channel.readers {
+            let Some((number, task)) = flow_of(reader) else { continue };
+            let flow = ChannelFlow { channel, parties: vec![writer, &reader.name], readers: vec![task] };
+            let none = OfReader::default();
+            let of = seen.by_reader.get(&number).unwrap_or(&none);
+            let lost = of.lost.iter().map(|(_, values)| *values).fold(0, u64::saturating_add);
+            if let Some(limit) = reader.latency {
+                self.latencies(&flow, (&of.received, limit.as_ns()), figures, breaches);
+            }
+            let proven = flow.parties.iter().all(|party| self.planned(party).is_some());
+            if proven {
+                urgent.parties.push(&reader.name);
+                urgent.readers.push(task);
+                self.drops(&flow, &of.lost, figures, breaches);
+            } else if lost > 0 {
+                let (channel, reader) = (channel.name.clone(), reader.name.clone());
+                warnings.push(Warning::LostBy { channel, reader, values: lost });
+            }
+            figures.by_reader.push(ReaderFigures {
+                name: reader.name.clone(),
+                received: of.received.len() as u64,
+                lost,
+                latency: Values::of(of.received.iter().map(|(_, latency)| *latency)).spread(),
+                bound_ns: reader.latency.map(Duration::as_ns),
+            });
+        }
+        let refused = seen.dropped.iter().map(|(_, values)| *values).fold(0, u64::saturating_add);
+        if self.planned(writer).is_some() {
+            self.drops(&urgent, &seen.dropped, figures, breaches);
+        } else if refused > 0 {
+            warnings.push(Warning::Dropped { channel: channel.name.clone(), values: refused });
+        }
+        self.warnings.append(&mut warnings);
+    }
+
     /// The figures of a channel before anything is judged.
     fn channel_figures(&self, at: usize) -> ChannelFigures {
         let (channel, seen) = (&self.plan.channels[at], &self.seen.channels[at]);
@@ -86,13 +136,19 @@ impl Judge<'_> {
             capacity: channel.buffers.unwrap_or(channel.capacity),
             sent: seen.sent,
             received: seen.received.len() as u64,
-            dropped: seen.dropped.iter().map(|(_, values)| *values).fold(seen.too_many, u64::saturating_add),
+            dropped: seen
+                .dropped
+                .iter()
+                .chain(seen.by_reader.values().flat_map(|reader| &reader.lost))
+                .map(|(_, values)| *values)
+                .fold(seen.too_many, u64::saturating_add),
             latency: Values::of(seen.received.iter().map(|(_, latency)| *latency)).spread(),
             bound_ns: channel.latency.map(Duration::as_ns),
             late_machine: 0,
             late_ours: 0,
             late_not_judged: 0,
             late_paused: 0,
+            by_reader: Vec::new(),
         }
     }
 
@@ -100,12 +156,12 @@ impl Judge<'_> {
     fn latencies(
         &self,
         flow: &ChannelFlow<'_>,
-        limit_ns: u64,
+        (received, limit_ns): (&[(u64, u64)], u64),
         figures: &mut ChannelFigures,
         breaches: &mut Vec<Breach>,
     ) {
         let (mut since, mut before) = (0, 0);
-        for &(end, latency_ns) in &self.seen.channels[flow.at].received {
+        for &(end, latency_ns) in received {
             // Whether the previous value still waited when this one was sent.
             let sent = end.saturating_sub(latency_ns);
             if before <= sent {
@@ -130,10 +186,16 @@ impl Judge<'_> {
     }
 
     /// Judges the losses of a channel whose capacity was proven.
-    fn drops(&self, flow: &ChannelFlow<'_>, figures: &mut ChannelFigures, breaches: &mut Vec<Breach>) {
+    fn drops(
+        &self,
+        flow: &ChannelFlow<'_>,
+        lost: &[(u64, u64)],
+        figures: &mut ChannelFigures,
+        breaches: &mut Vec<Breach>,
+    ) {
         let period = self.planned(flow.parties[0]).map_or(0, |writer| writer.period);
         let span = period.saturating_mul(u64::from(flow.channel.capacity).saturating_add(1));
-        for &(end, dropped) in &self.seen.channels[flow.at].dropped {
+        for &(end, dropped) in lost {
             let from = end.saturating_sub(span);
             if self.is_unrecorded(from) {
                 figures.late_not_judged += 1;

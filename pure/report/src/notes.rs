@@ -117,9 +117,8 @@ fn of_event(plan: &Plan, event: Event) -> Option<Content> {
             return None;
         }
         // Values, stalls, and what is joined.
-        Event::Send { .. } | Event::Receive { .. } | Event::Stall { .. } | Event::Foreign { .. } => {
-            return None;
-        }
+        Event::Send { .. } | Event::Receive { .. } | Event::ReceivedBy { .. } => return None,
+        Event::Stall { .. } | Event::Foreign { .. } => return None,
         Event::Begin { running } => begun(running),
         Event::End { ending } => ended(plan, ending),
         Event::SafeState { result, took, .. } => at_rest(result, took),
@@ -146,6 +145,7 @@ fn of_event(plan: &Plan, event: Event) -> Option<Content> {
         Event::Lost { task, records } => lost(Subject::Task(task.into()), "record", records),
         Event::CoreLost { core, records } => lost(Subject::Core(core.into()), "record", records),
         Event::Drop { channel, values, .. } => lost(Subject::Channel(channel.into()), "value", values),
+        Event::LostBy { channel, reader, values } => lost_by(plan, channel, reader, values),
         Event::TooMany { channel, job, values } => {
             let text = format!("job {job} sent more than the manifest allows");
             (Subject::Channel(channel.into()), text, TROUBLE, ("values", values))
@@ -175,6 +175,12 @@ fn trouble(task: u16, text: &str, number: (&'static str, u64)) -> Content {
 
 fn lost(subject: Subject, what: &str, count: u64) -> Content {
     (subject, format!("{} lost", plural(count, what, &format!("{what}s"))), TROUBLE, ("lost", count))
+}
+
+fn lost_by(plan: &Plan, channel: u16, reader: u16, count: u64) -> Content {
+    let reader = plan.tasks.get(usize::from(reader)).map_or("a reader", |task| &task.name);
+    let text = format!("{} lost by `{reader}`", plural(count, "value", "values"));
+    (Subject::Channel(channel.into()), text, TROUBLE, ("lost", count))
 }
 
 fn counted(subject: Subject, count: Counter, times: u64) -> Content {

@@ -107,6 +107,17 @@ pub(crate) struct OfChannel {
     pub(crate) dropped: Vec<(u64, u64)>,
     /// Values that its end refused, because the job had sent as many as it may.
     pub(crate) too_many: u64,
+    /// By task: what is recorded of each reader of a broadcast. `received` has all of it, too.
+    pub(crate) by_reader: BTreeMap<u16, OfReader>,
+}
+
+/// What is recorded of a reader of a broadcast.
+#[derive(Debug, Default)]
+pub(crate) struct OfReader {
+    /// The instants at which it received values, and how long each had waited.
+    pub(crate) received: Vec<(u64, u64)>,
+    /// The instants at which it learned that it had lost values, and how many.
+    pub(crate) lost: Vec<(u64, u64)>,
 }
 
 /// What is recorded of a core.
@@ -148,6 +159,8 @@ pub(crate) struct ValueEnd {
     pub(crate) channel: u16,
     pub(crate) sequence: u64,
     pub(crate) sent: bool,
+    /// The task that received it, if the channel has several readers.
+    pub(crate) reader: Option<u16>,
 }
 
 /// What became of the outputs' safe state; no result if this version does not know it.
@@ -238,11 +251,24 @@ impl Observations {
             }
             Event::Moved { task, placement } => self.task(task, |of| first(&mut of.moved, at, placement)),
             Event::Send { channel, sequence, .. } => {
-                self.value(ValueEnd { at, channel, sequence, sent: true }, |of| of.sent += 1);
+                let end = ValueEnd { at, channel, sequence, sent: true, reader: None };
+                self.value(end, |of| of.sent += 1);
             }
             Event::Receive { channel, sequence, latency } => {
-                let end = ValueEnd { at, channel, sequence, sent: false };
+                let end = ValueEnd { at, channel, sequence, sent: false, reader: None };
                 self.value(end, |of| of.received.push((at, latency.as_ns())));
+            }
+            Event::ReceivedBy { channel, sequence, reader, latency } => {
+                let end = ValueEnd { at, channel, sequence, sent: false, reader: Some(reader) };
+                self.value(end, |of| {
+                    of.received.push((at, latency.as_ns()));
+                    of.by_reader.entry(reader).or_default().received.push((at, latency.as_ns()));
+                });
+            }
+            Event::LostBy { channel, reader, values } => {
+                self.channel(channel, |of| {
+                    of.by_reader.entry(reader).or_default().lost.push((at, values));
+                });
             }
             Event::Drop { channel, values, .. } => self.channel(channel, |of| of.dropped.push((at, values))),
             Event::TooMany { channel, values, .. } => {

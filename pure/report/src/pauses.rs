@@ -140,7 +140,12 @@ fn queues(plan: &Plan, seen: &Observations, task: usize) -> Vec<Queue> {
         // Values of all lanes of a message wait for one another.
         let lanes = channel.lane.as_ref().map_or(Vec::new(), |lane| plan.lanes(&lane.message));
         let lanes = if lanes.is_empty() { vec![(at, channel)] } else { lanes };
-        let received = lanes.iter().flat_map(|(at, _)| &seen.channels[*at].received);
+        let own = |at: &usize| {
+            let of = &seen.channels[*at];
+            let by = u16::try_from(task).ok().filter(|_| channel.broadcast);
+            by.map_or(of.received.as_slice(), |by| of.by_reader.get(&by).map_or(&[], |of| &of.received))
+        };
+        let received = lanes.iter().flat_map(|(at, _)| own(at));
         let mut taken: Vec<(u64, u64)> =
             received.map(|(taken, waited)| (taken.saturating_sub(*waited), *taken)).collect();
         taken.sort_by_key(|(_, taken)| *taken);

@@ -281,6 +281,25 @@ impl Page {
             let (limit, machine, ours) = (channel.bound_ns, channel.late_machine, channel.late_ours);
             let (not_judged, paused) = (channel.late_not_judged, channel.late_paused);
             tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged, paused });
+            for reader in &channel.by_reader {
+                let of = |get: fn(Distribution) -> u64| micros(reader.latency.map(get));
+                table.row(vec![
+                    String::new(),
+                    format!("→ {}", reader.name),
+                    String::new(),
+                    String::new(),
+                    String::new(),
+                    reader.received.to_string(),
+                    reader.lost.to_string(),
+                    of(|s| s.p50_ns),
+                    of(|s| s.p99_ns),
+                    of(|s| s.max_ns),
+                    micros(reader.bound_ns),
+                ]);
+                let (max, limit) = (reader.latency.map(|s| s.max_ns), reader.bound_ns);
+                let (machine, ours, not_judged, paused) = (0, 0, 0, 0);
+                tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged, paused });
+            }
         }
         self.heading("channels", "latency from send to receive, in µs");
         self.bars(&table, &tails);

@@ -248,12 +248,17 @@ fn values(report: &Report) -> Vec<Value> {
         ends.entry((end.channel, end.sequence)).or_default()[usize::from(end.sent)] = true;
     }
     let value = |end: &ValueEnd| {
-        let ValueEnd { at, channel, sequence, sent } = *end;
+        let ValueEnd { at, channel, sequence, sent, reader } = *end;
         let plan = report.plan.channels.get(usize::from(channel))?;
-        let party = if sent { &plan.writer.name } else { &plan.readers.first()?.name };
+        let task = match reader {
+            Some(reader) => usize::from(reader),
+            None if sent => report.plan.task(&plan.writer.name)?,
+            None => report.plan.task(&plan.readers.first()?.name)?,
+        };
+        report.plan.tasks.get(task)?;
         Some(Value {
             at,
-            task: report.plan.task(party)?,
+            task,
             channel: channel.into(),
             name: plan.name.clone(),
             sequence,

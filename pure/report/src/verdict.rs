@@ -582,6 +582,15 @@ pub enum Warning {
         /// How many.
         values: u64,
     },
+    /// A reader of a broadcast that may lose values has lost some.
+    LostBy {
+        /// The channel.
+        channel: String,
+        /// The reader.
+        reader: String,
+        /// How many.
+        values: u64,
+    },
     /// Jobs tried to send more values than the manifest allows. Their end refused them.
     TooMany {
         /// The channel.

@@ -420,6 +420,9 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
         Warning::Dropped { channel, values } => {
             format!("`{channel}` lost {}", plural(*values, "value", "values"))
         }
+        Warning::LostBy { channel, reader, values } => {
+            format!("`{reader}` lost {} of `{channel}`", plural(*values, "value", "values"))
+        }
         Warning::TooMany { channel, values } => {
             let values = plural(*values, "value was", "values were");
             format!(

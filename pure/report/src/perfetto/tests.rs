@@ -111,6 +111,7 @@ fn notes_of_a_run_are_in_words() {
     let result = Some(SafeStateOutcome::Reached);
     let events = [
         Event::Drop { channel: 1, job: 0, values: 2 },
+        Event::LostBy { channel: 1, reader: 1, values: 3 },
         Event::TooMany { channel: 1, job: 3, values: 1 },
         Event::Service { service: 0, task: 1, state: 2 },
         Event::Panicked { task: 1, job: 2, remedy: 0 },
@@ -141,6 +142,7 @@ fn notes_of_a_run_are_in_words() {
         "application: process 7 traces the application [outside]",
         "service sound: processing is paused [change]",
         "channel audio: 2 values lost [trouble]",
+        "channel audio: 3 values lost by `processing` [trouble]",
         "channel audio: job 3 sent more than the manifest allows [trouble]",
         "dispatcher and probe, cpu 0: 1 record lost [trouble]",
         "dispatcher and probe, cpu 0: checked its calendar [run]",

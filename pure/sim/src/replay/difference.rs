@@ -98,6 +98,7 @@ impl Names<'_> {
             Recorded::Panicked { .. } | Recorded::ModeFollowed { .. } => other,
             Recorded::ScopeExceeded { .. } | Recorded::Slept { .. } | Recorded::Service { .. } => other,
             Recorded::Send { .. } | Recorded::Receive { .. } => other,
+            Recorded::ReceivedBy { .. } | Recorded::LostBy { .. } => other,
             Recorded::Drop { .. } | Recorded::TooMany { .. } | Recorded::HeapUsed { .. } => other,
             Recorded::Stall { .. } | Recorded::ChainEnd { .. } | Recorded::Budget { .. } => other,
             Recorded::Counted { .. } | Recorded::CoreCounted { .. } => other,

@@ -196,6 +196,7 @@ impl<G, D: Fn(usize) -> bool> Reader<'_, G, D> {
             Event::Miss { .. } | Event::Failed { .. } | Event::ScopeExceeded { .. } => Meaning::Nothing,
             Event::Panicked { .. } | Event::ModeFollowed { .. } => Meaning::Nothing,
             Event::Send { .. } | Event::Receive { .. } => Meaning::Nothing,
+            Event::ReceivedBy { .. } | Event::LostBy { .. } => Meaning::Nothing,
             Event::Drop { .. } | Event::TooMany { .. } | Event::HeapUsed { .. } => Meaning::Nothing,
             Event::Stall { .. } | Event::Service { .. } | Event::ChainEnd { .. } => Meaning::Nothing,
             Event::Counted { .. } | Event::CoreCounted { .. } | Event::Slept { .. } => Meaning::Nothing,

@@ -46,6 +46,7 @@ pub unsafe fn reader_control<T: Plain>(
 }
 
 /// Decides whether the writer respects a reader. Made by [`reader_control`].
+#[derive(Debug)]
 pub struct ReaderControl<'m> {
     tail: &'m AtomicU64,
     head: &'m AtomicU64,
