@@ -54,6 +54,11 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
                 answer["messages"] =
                     serde_json::to_value(messages).map_err(|error| Failure::Internal(error.to_string()))?;
             }
+            let broadcasts = planned.as_ref().map(|planned| planned.plan.broadcasts()).unwrap_or_default();
+            if !broadcasts.is_empty() {
+                answer["broadcasts"] =
+                    serde_json::to_value(broadcasts).map_err(|error| Failure::Internal(error.to_string()))?;
+            }
             outln!("{answer:#}");
         }
     }
@@ -131,6 +136,9 @@ pub(crate) fn summary(plan: &Plan) -> String {
     }
     for message in plan.messages() {
         message.lines().iter().for_each(|of| line(format_args!("  {of}")));
+    }
+    for broadcast in plan.broadcasts() {
+        broadcast.lines().iter().for_each(|of| line(format_args!("  {of}")));
     }
     for of in plan.mode_lines() {
         line(format_args!("  {of}"));

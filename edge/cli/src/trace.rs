@@ -174,16 +174,27 @@ fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<FlowChannel>, Vec<(usize,
             OverflowPolicy::Clear => continue,
         };
         // A task that one queue releases takes one value in each job; others take what waits.
-        let one_by_one = channel.lane.is_none()
-            && channel.readers.iter().any(|reader| reader.triggered && has_one_trigger(plan, &reader.name));
+        let one_by_one = |reader: &taut_plan::ReaderPlan| {
+            channel.lane.is_none() && reader.triggered && has_one_trigger(plan, &reader.name)
+        };
+        let queue = |one_by_one: bool| {
+            let capacity = channel.capacity as usize;
+            let takes = if one_by_one { 1 } else { channel.capacity };
+            Delivery::Queue(Queue { capacity, sends: 1, takes, full })
+        };
+        if channel.broadcast {
+            // Each reader takes as if it had a queue of its own.
+            for reader in &channel.readers {
+                let Some(task) = position(&reader.name) else { continue };
+                let delivery = queue(one_by_one(reader));
+                channels.push(FlowChannel { writer, readers: vec![task], delivery });
+                names.push((at, channel.name.as_str()));
+            }
+            continue;
+        }
         let delivery = match channel.kind {
             ChannelKind::State => Delivery::Newest(SamplingPoint::Start),
-            ChannelKind::Queue => Delivery::Queue(Queue {
-                capacity: channel.capacity as usize,
-                sends: 1,
-                takes: if one_by_one { 1 } else { channel.capacity },
-                full,
-            }),
+            ChannelKind::Queue => queue(channel.readers.iter().any(one_by_one)),
         };
         channels.push(FlowChannel { writer, readers, delivery });
         names.push((at, channel.name.as_str()));

@@ -171,6 +171,8 @@ pub(crate) enum Carries {
     Every,
     /// Every value of several senders.
     Message,
+    /// Every value of one sender, in one copy for all readers.
+    Broadcast,
 }
 
 #[derive(Debug)]
@@ -189,6 +191,8 @@ pub(crate) struct Channel {
     pub(crate) fifo: bool,
     /// Whether the oldest value gives way to one that does not fit.
     pub(crate) drops_oldest: bool,
+    /// The broadcast of which it is the part to one reader.
+    pub(crate) part_of: Option<String>,
 }
 
 impl Channel {
@@ -210,6 +214,7 @@ impl Channel {
             takes: 1,
             fifo: false,
             drops_oldest: false,
+            part_of: None,
         }
     }
 }

@@ -288,6 +288,7 @@ fn flow(out: &mut String, sketch: &Sketch, channel: &Channel) -> fmt::Result {
         Carries::Latest => "state",
         Carries::Every => "queue",
         Carries::Message => "message",
+        Carries::Broadcast => "broadcast",
     };
     writeln!(out, "kind = \"{kind}\"")?;
     let listed = |names: Vec<&str>, always: bool| match names.as_slice() {

@@ -25,7 +25,7 @@ pub(super) fn channels(sketch: &mut Sketch) {
             () if channel.to.is_empty() || channel.from.is_empty() => {
                 Some("no task that is carried over reads it from another".to_owned())
             }
-            () if channel.carries != Carries::Latest && channel.to.len() > 1 => {
+            () if matches!(channel.carries, Carries::Every | Carries::Message) && channel.to.len() > 1 => {
                 Some("a queue has one reader".to_owned())
             }
             () if channel.bytes == 0 => Some("it has no size".to_owned()),

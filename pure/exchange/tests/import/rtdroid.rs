@@ -99,6 +99,41 @@ fn the_published_vocabulary() {
     assert!(lost(&imported).contains(&RELEASED.to_owned()));
 }
 
+/// A broadcast of one task is one channel, to all subscribers; those of several senders and of clients are not.
+#[test]
+fn broadcasts() {
+    let joined = of(&[
+        &service("plays", "10ms", 90, &filter("publisher", 1, "sound")),
+        &service("shows", "40ms", 50, &filter("subscriber", 4, "sound")),
+        &service("keeps", "20ms", 60, &filter("subscriber", 2, "sound")),
+        &receiver("hears", &filter("subscriber", 1, "sound")),
+        &channel("sound", "rt-broadcast"),
+    ]);
+    assert_eq!(
+        table(&joined, "channels.sound"),
+        "kind = \"broadcast\"\nfrom = \"plays-task\"\nto = [\"shows-task\", \"keeps-task\", \"hears\"]\n\
+         payload = \"Bytes8\"\ntakes-per-release = 4"
+    );
+    assert!(table(&joined, "tasks.hears").contains("trigger = \"sound\""), "{}", joined.manifest);
+    let plan = taut_planner::Planned::make(&load(&format!("{}{FREE}", joined.manifest)), Vec::new()).plan;
+    assert_eq!(plan.broadcasts().len(), 1);
+    // A reader by itself has a queue, and a client that stands for what is outside sends to each by a queue.
+    let alone = of(&[
+        &service("plays", "10ms", 90, &filter("publisher", 1, "sound")),
+        &service("keeps", "20ms", 60, &filter("subscriber", 2, "sound")),
+        &channel("sound", "rt-broadcast"),
+    ]);
+    assert!(table(&alone, "channels.sound").starts_with("kind = \"queue\""));
+    let outside = of(&[
+        &service("shows", "40ms", 50, &filter("subscriber", 1, "sound")),
+        &service("keeps", "20ms", 60, &filter("subscriber", 1, "sound")),
+        &channel("sound", "rt-broadcast"),
+    ]);
+    for reader in ["shows", "keeps"] {
+        assert!(table(&outside, &format!("channels.sound-{reader}-task")).starts_with("kind = \"queue\""));
+    }
+}
+
 /// A size counts elements of the type that `mimeType` names; one in bytes counts bytes.
 #[test]
 fn sizes_of_values() {
@@ -166,13 +201,9 @@ fn the_vocabulary_of_the_figures() {
          to = \"processing-task\"\npayload = \"Bytes256\"\norder = \"sender\"\ntakes-per-release = 2"
     );
     assert_eq!(
-        table(&imported, "channels.audio-output-output-receiver"),
-        "kind = \"queue\"\nfrom = \"processing-task\"\nto = \"output-receiver\"\npayload = \"Bytes88\""
-    );
-    assert_eq!(
-        table(&imported, "channels.audio-output-processing-task-configuration-ui"),
-        "kind = \"queue\"\nfrom = \"processing-task\"\nto = \"configuration-ui\"\npayload = \"Bytes88\"\n\
-         overflow = \"drop-oldest\""
+        table(&imported, "channels.audio-output"),
+        "kind = \"broadcast\"\nfrom = \"processing-task\"\nto = [\"output-receiver\", \"configuration-ui\"]\n\
+         payload = \"Bytes88\""
     );
     assert!(imported.manifest.contains("[clients.volume-receiver]   # VolumeReceiver\n"));
     assert!(table(&imported, "tasks.recording-task").contains("source = \"guess\""), "{}", imported.manifest);

@@ -3,8 +3,8 @@
 
 //! Channels with their senders and receivers.
 //!
-//! A message channel becomes one message, from all of its senders. A broadcast becomes a channel for each subscriber: a queue
-//! from one sender, a message from several. To a party that is not real-time, each real-time sender has a queue.
+//! A message channel becomes one message, from all of its senders. A broadcast of one task becomes a broadcast. One of several
+//! senders becomes a message for each subscriber; to a party that is not real-time, each real-time sender has a queue.
 
 use taut_model::PAYLOAD_BYTES_MAX;
 
@@ -234,7 +234,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             to.push((self.stand_in(declared, "receives from", "receiver"), 1));
         }
         if declared.transport == Transport::Bulk && to.len() > 1 {
-            self.lose(declared.node, "a bulk channel with several subscribers: each gets a copy");
+            self.lose(declared.node, "a bulk channel with several subscribers: each copies the values");
         } else if declared.transport == Transport::Message && to.len() > 1 {
             self.lose(
                 declared.node,
@@ -300,6 +300,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             takes,
             fifo: declared.fifo,
             drops_oldest: false,
+            part_of: (many && declared.transport != Transport::Message).then(|| declared.name.clone()),
         };
         if senders.is_empty() {
             return;
@@ -344,6 +345,68 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             return self.lose(declared.node, &what);
         }
         self.push(declared, channel(named, carries, senders, takes));
+    }
+
+    /// Makes one broadcast of the queues from a task to the subscribers of each broadcast, once it is known what each of them
+    /// takes. A subscriber that a message stands for keeps that.
+    pub(super) fn broadcasts(&mut self) {
+        let channels = std::mem::take(&mut self.sketch.channels);
+        let is_part = |channel: &Channel| {
+            let by_task = matches!(channel.from.as_slice(), [Sender { party: Party::Task(_), .. }]);
+            channel.carries == Carries::Every && by_task && channel.part_of.is_some()
+        };
+        let is_of_one = |one: &Channel, other: &Channel| {
+            let sender = |of: &Channel| of.from.first().map(|sender| sender.party);
+            one.part_of == other.part_of && sender(one) == sender(other)
+        };
+        let parts = |of: &Channel| {
+            let same = |other: &&Channel| is_part(other) && is_of_one(other, of);
+            channels.iter().filter(same).count()
+        };
+        let joined: Vec<bool> =
+            channels.iter().map(|channel| is_part(channel) && parts(channel) > 1).collect();
+        let (mut places, mut all): (Vec<usize>, Vec<Channel>) = (Vec::new(), Vec::new());
+        for (mut channel, is_joined) in channels.into_iter().zip(joined) {
+            let whole = |other: &Channel| other.carries == Carries::Broadcast && is_of_one(other, &channel);
+            if is_joined && !channel.drops_oldest {
+                self.lose_of_observer(&channel);
+            }
+            let Some(at) = all.iter().position(|other| is_joined && whole(other)) else {
+                if is_joined {
+                    let name = channel.part_of.clone().unwrap_or_default();
+                    channel.named = Named { comment: channel.named.comment, ..Named::new(&name) };
+                    (channel.carries, channel.drops_oldest) = (Carries::Broadcast, false);
+                }
+                places.push(all.len());
+                all.push(channel);
+                continue;
+            };
+            all[at].to.append(&mut channel.to);
+            all[at].takes = all[at].takes.max(channel.takes);
+            places.push(at);
+        }
+        self.sketch.channels = all;
+        for task in &mut self.sketch.tasks {
+            if let Arrival::Sporadic(by) = &mut task.arrival {
+                by.iter_mut().for_each(|at| *at = places[*at]);
+            }
+        }
+        for chain in &mut self.sketch.chains {
+            chain.channels.iter_mut().for_each(|at| *at = places[*at]);
+        }
+    }
+
+    /// Reports a subscriber that is not real-time: it refused values when its queue was full, and loses the oldest now.
+    fn lose_of_observer(&mut self, channel: &Channel) {
+        let [reader] = *channel.to.as_slice() else { return };
+        if !self.is_real_time(reader) {
+            let (reader, name) =
+                (shown(self.name_of(reader)), shown(channel.part_of.as_deref().unwrap_or_default()));
+            let what = format!(
+                "`{reader}` loses the oldest values of `{name}` if it is too slow: it is not real-time"
+            );
+            self.sketch.lose(channel.at, what);
+        }
     }
 
     fn is_released(&self, task: usize) -> bool {

@@ -68,6 +68,7 @@ pub(crate) fn read(source: &str) -> Result<Sketch, Unreadable> {
     }
     reader.join();
     reader.rates();
+    reader.broadcasts();
     document.report_unread(&reader.places, &KNOWN, &mut reader.sketch);
     if !reader.sketch.tasks.is_empty() {
         reader.assumptions();
