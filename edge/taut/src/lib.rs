@@ -139,6 +139,9 @@ mod locks {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/alarms.md")]
 mod alarms {}
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/broadcasts.md")]
+mod broadcasts {}
 
 #[doc = include_str!("../../../docs/messages.md")]
 mod messages {}

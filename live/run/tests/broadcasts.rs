@@ -312,3 +312,28 @@ fn a_reader_that_starts_late_or_fails() {
         assert!(sent - last > 40, "{name}: {last} of {sent}");
     }
 }
+
+/// The example of the manual: proven, with bounds for each real-time reader.
+#[test]
+fn the_example_is_proven() {
+    let plan = app::plain::planned(include_str!("../../../examples/broadcasts/taut.toml"));
+    assert!(plan.proven);
+    let frames = plan.broadcasts().remove(0);
+    let readers: Vec<(&str, bool)> =
+        frames.readers.iter().map(|of| (of.name, of.latency.is_some())).collect();
+    assert_eq!(readers, [("output", true), ("statistics", true), ("logger", false), ("panel", false)]);
+}
+
+/// The page shows what `taut check` prints for its manifest.
+#[test]
+fn the_page_tells_the_truth() {
+    let page = include_str!("../../../docs/broadcasts.md");
+    let block = |kind: &str| {
+        let (_, rest) = page.split_once(&format!("```{kind}\n")).unwrap();
+        rest.split_once("```").unwrap().0
+    };
+    let plan = app::plain::planned(block("toml"));
+    let lines: Vec<String> =
+        plan.broadcasts().remove(0).lines().iter().map(|line| format!("  {line}\n")).collect();
+    assert_eq!(lines.concat(), block("text"));
+}

@@ -157,16 +157,20 @@ impl<'s> Ends<'s> {
         self.source.model.channel(end.channel).lane.is_some()
     }
 
+    fn noun(&self, end: &End) -> &'static str {
+        if self.source.model.channel(end.channel).broadcast { "broadcast" } else { "queue" }
+    }
+
     /// What `who` does with a channel.
     fn sentence(&self, end: &End, who: &str) -> String {
         let name = self.name(end);
         match end.operation {
             Operation::Send if self.is_of_message(end) => format!("{who} only sends message `{name}`"),
-            Operation::Send => format!("{who} only sends to queue `{name}`"),
+            Operation::Send => format!("{who} only sends to {} `{name}`", self.noun(end)),
             Operation::Take => format!("{who} only receives message `{name}`"),
             Operation::Set => format!("{who} only sets alarm `{name}`"),
             Operation::TakeDue => format!("{who} only receives alarm `{name}`"),
-            Operation::Receive => format!("{who} only receives from queue `{name}`"),
+            Operation::Receive => format!("{who} only receives from {} `{name}`", self.noun(end)),
             Operation::Publish => format!("{who} only publishes to state `{name}`"),
             Operation::Read => format!("{who} only reads state `{name}`"),
         }

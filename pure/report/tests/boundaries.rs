@@ -133,6 +133,7 @@ fn found(report: &Report) -> String {
         Warning::CoreFaults { count, .. } => format!("{count} faults"),
         Warning::Dropped { channel, values } => format!("{values} lost in {channel}"),
         Warning::TooMany { channel, values } => format!("{values} too many in {channel}"),
+        Warning::LostBy { channel, reader, values } => format!("{values} of {channel} lost by {reader}"),
         Warning::Lost { task, records } => format!("{records} of {task} lost"),
         Warning::Since { .. } => "since".to_owned(),
         Warning::NotJudged { findings } => format!("{findings} not judged"),
@@ -830,4 +831,47 @@ fn what_another_core_did_before_the_recording() {
     assert_eq!(judged(T, T + 19 * MS), (0, 0, 1), "it waited for one that came before");
     assert_eq!(judged(T, T + 19 * MS + 1), (1, 0, 0), "it did not wait for it");
     assert_eq!(judged(T, T + 1), (1, 0, 0), "it was done");
+}
+
+/// Each reader of a broadcast is judged by its own bound; what one that is not real-time loses is a note.
+#[test]
+fn readers_of_a_broadcast() {
+    const SOURCE: u16 = 3;
+    const BOUNDS: [(u16, u64); 2] = [(PROCESSING, AUDIO_BOUND), (OUTPUT, 2 * MS)];
+    let case = || {
+        let mut case = Case::new().job(RECORDING, T, T);
+        let audio = &mut case.plan.channels[usize::from(AUDIO)];
+        let reader = |task: u16, bound: Option<u64>| taut_plan::ReaderPlan {
+            name: case.plan.tasks[usize::from(task)].name.clone(),
+            latency: bound.map(Duration::from_ns),
+            ..audio.readers[0].clone()
+        };
+        let readers =
+            [reader(PROCESSING, Some(AUDIO_BOUND)), reader(OUTPUT, Some(2 * MS)), reader(SOURCE, None)];
+        (audio.broadcast, audio.readers) = (true, readers.into());
+        case
+    };
+    assert_eq!(case().plan.tasks[usize::from(SOURCE)].name, "source");
+    let of = |reader: u16, sequence: u64| sequence | u64::from(reader) << 48;
+    for (reader, bound) in BOUNDS {
+        let received = |waited| case().put(Kind::ReceivedBy, T, AUDIO, of(reader, 1), waited);
+        check(&[("its own bound", &|ns| received(bound + ns).judged(END), "kept", "audio late")]);
+        let lost = |values| case().put(Kind::LostBy, T, AUDIO, reader.into(), values).judged(END);
+        assert_eq!(lost(1), "audio lost a value");
+    }
+    // What waits for an observer has no bound, and what it loses is no breach.
+    let observed = case()
+        .put(Kind::ReceivedBy, T, AUDIO, of(SOURCE, 1), 100 * AUDIO_BOUND)
+        .put(Kind::LostBy, T, AUDIO, SOURCE.into(), 4)
+        .put(Kind::ReceivedBy, T, AUDIO, of(OUTPUT, 1), 1_000)
+        .put(Kind::ReceivedBy, T, AUDIO, of(OUTPUT, 2), 3_000);
+    let report = observed.report(END);
+    assert_eq!(found(&report), "kept; 4 of audio lost by source");
+    let figures = &report.channels()[usize::from(AUDIO)];
+    let each: Vec<_> = figures.by_reader.iter().map(|of| (of.name.as_str(), of.received, of.lost)).collect();
+    assert_eq!(each, [("processing", 0, 0), ("output", 2, 0), ("source", 1, 4)]);
+    assert_eq!((figures.received, figures.dropped), (3, 4));
+    assert_eq!(figures.by_reader[1].latency.map(|latency| latency.max_ns), Some(3_000));
+    // A value that the writer could not send was proven to fit.
+    assert_eq!(case().put(Kind::Drop, T, AUDIO, 0, 1).judged(END), "audio lost a value");
 }
