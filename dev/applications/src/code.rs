@@ -82,7 +82,7 @@ impl Seen {
         shared.lock().unwrap_or_else(PoisonError::into_inner).add(self);
     }
 
-    /// Adds what another task has seen: each channel has one reader that counts.
+    /// Adds what another task has seen: all readers of a channel together.
     fn add(&mut self, other: &Self) {
         for (all, own) in self.counts.iter_mut().zip(&other.counts) {
             *all = (all.0 + own.0, all.1.max(own.1));
@@ -101,10 +101,23 @@ enum Output<'p> {
 
 /// An end that a task reads.
 enum Input<'p> {
-    Queue { at: usize, end: QueueReader<'p, Value>, lost: u64 },
-    Message { at: usize, ordered: bool, end: MessageReader<'p, Value> },
+    /// `ordered`: it gets every value, from the first on.
+    Queue {
+        at: usize,
+        ordered: bool,
+        end: QueueReader<'p, Value>,
+        lost: u64,
+    },
+    Message {
+        at: usize,
+        ordered: bool,
+        end: MessageReader<'p, Value>,
+    },
     State(StateReader<'p, Value>, u64),
-    Alarm { at: usize, end: AlarmReader<'p, Value> },
+    Alarm {
+        at: usize,
+        end: AlarmReader<'p, Value>,
+    },
     Device(Device),
 }
 
@@ -145,9 +158,9 @@ impl Input<'_> {
     /// What a job reads: all that it may take.
     fn take(&mut self, job: &mut Job<'_>, seen: &mut Seen) {
         match self {
-            Self::Queue { at, end, .. } => {
+            Self::Queue { at, ordered, end, .. } => {
                 while let Some(value) = end.receive(job) {
-                    seen.take(*at, &value, true, 0);
+                    seen.take(*at, &value, *ordered, 0);
                 }
             }
             Self::Message { at, ordered, end } => {
@@ -233,7 +246,10 @@ impl<'p> Works<'p> {
                 (_, Some(_)) => {}
                 (_, None) if reader.triggered && sole_trigger(plan, task).is_some() => handed = at,
                 (_, None) => {
-                    inputs.push(Input::Queue { at, end: create.queue_reader(&channel.name)?, lost: 0 });
+                    // A reader of a broadcast takes no part in it while its service does not run.
+                    let ordered = !channel.broadcast || of.service.is_none();
+                    let end = create.queue_reader(&channel.name)?;
+                    inputs.push(Input::Queue { at, ordered, end, lost: 0 });
                 }
             }
         }
@@ -281,7 +297,7 @@ impl<'p> Works<'p> {
                 names.change(control, &mut self.draw);
             }
             for input in &mut self.inputs {
-                let Input::Queue { at, end, lost } = input else { continue };
+                let Input::Queue { at, end, lost, .. } = input else { continue };
                 while let Some(value) = end.receive_within(context, Duration::from_ms(5)) {
                     self.seen.take(*at, &value, true, end.lost() - *lost);
                     *lost = end.lost();

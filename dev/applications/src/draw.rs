@@ -66,7 +66,7 @@ enum Life {
 }
 
 /// The manifest of an application: periodic tasks that send to others, a receiver of a message, one of several triggers, one of
-/// alarms, a device, a state, values that leave the real-time side, services that come and go; a part of these.
+/// alarms, a device, a state, a broadcast, values that leave the real-time side, services that come and go; a part of these.
 pub(crate) fn manifest(draw: &mut Draw) -> String {
     let dispatched = draw.chance(40);
     let executor = if dispatched { "executor = \"dispatched\"\n" } else { "" };
@@ -135,6 +135,9 @@ fn channels(text: &mut String, draw: &mut Draw, senders: &[String]) {
             channel("log", "queue", &format!("\"{from}\""), "logger")
         );
     }
+    if draw.chance(60) {
+        broadcast(text, draw, senders);
+    }
     if draw.chance(60) && senders.len() > 1 {
         let _ = write!(text, "{}", channel("newest", "state", &format!("\"{}\"", senders[0]), &senders[1]));
     }
@@ -199,6 +202,25 @@ fn message(text: &mut String, draw: &mut Draw, senders: &[String]) {
     );
 }
 
+/// A broadcast to a task that it releases, some that look, and an observer.
+fn broadcast(text: &mut String, draw: &mut Draw, senders: &[String]) {
+    let (from, others) = (&senders[0], &senders[1..]);
+    let sends = draw.pick(1, 2);
+    // A task that each value releases keeps up with the fastest period, 4 ms.
+    task(text, "hears", "{ sporadic = \"2ms\", trigger = \"all\" }", 2, 60);
+    text.push_str("[tasks.watches]\nclass = \"best-effort\"\n");
+    let mut to = vec!["hears", "watches"];
+    // A device's task looks when its device releases it.
+    to.extend(others.iter().map(String::as_str).filter(|name| *name != "senses" && draw.chance(60)));
+    let reception = draw.one_of(&["poll", "wait"]);
+    let _ = write!(
+        text,
+        "[channels.all]\nkind = \"broadcast\"\nfrom = \"{from}\"\nto = {}\npayload = \"Value\"\n\
+         reception = \"{reception}\"\nsends-per-release = {sends}\ntakes-per-release = 24\n",
+        list(&to)
+    );
+}
+
 fn several_triggers(text: &mut String, draw: &mut Draw, senders: &[String]) {
     let gap = draw.one_of(&[3, 4]);
     task(text, "mixes", &format!("{{ sporadic = \"{gap}ms\", triggers = [\"left\", \"right\"] }}"), gap, 100);
@@ -232,6 +254,7 @@ mod tests {
             "[modes]",
             "restart",
             "[0, 1]",
+            "broadcast",
         ] {
             assert!(all.iter().any(|text| text.contains(part)), "{part}");
         }

@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Parser;
 use taut_boot::Guarantees;
-use taut_event::Kind;
 use taut_event::file::Run;
+use taut_event::{Event, Kind};
 use taut_manifest::{SourceText, load};
 use taut_plan::{ClassPlan, Input, Plan, digest};
 use taut_planner::Planned;
@@ -255,6 +255,38 @@ fn executed(
     Ok(())
 }
 
+/// How many values all readers of a broadcast received; an error if one of them did not get what it had to.
+fn of_readers(plan: &Plan, at: usize, run: &Run, sent: u64) -> Result<u64, String> {
+    let channel = &plan.channels[at];
+    let mut all = 0;
+    for reader in &channel.readers {
+        let Some(task) = plan.task(&reader.name) else { continue };
+        let (mut received, mut lost) = (0, 0);
+        for event in run.records.iter().filter_map(|record| Event::of(record).ok()) {
+            match event {
+                Event::ReceivedBy { channel, reader, .. } => {
+                    received += u64::from((usize::from(channel), usize::from(reader)) == (at, task));
+                }
+                Event::LostBy { channel, reader, values } => {
+                    lost +=
+                        if (usize::from(channel), usize::from(reader)) == (at, task) { values } else { 0 };
+                }
+                _ => {}
+            }
+        }
+        // A task of a service takes no part while that does not run.
+        let gets_all = matches!(plan.tasks[task].class, ClassPlan::RealTime { .. })
+            && plan.tasks[task].service.is_none();
+        let is_short = gets_all && (lost > 0 || sent - sent.min(received) > channel.capacity.into());
+        if received + lost > sent || is_short {
+            let (name, reader) = (&channel.name, &reader.name);
+            return Err(format!("`{name}`: {sent} sent, {received} received and {lost} lost by `{reader}`"));
+        }
+        all += received;
+    }
+    Ok(all)
+}
+
 /// Whether each value that was sent was received, waits still, or was counted as lost.
 fn counted(plan: &Plan, run: &Run, seen: &Seen) -> Result<(), String> {
     if let Some(wrong) = seen.wrong.first() {
@@ -267,10 +299,12 @@ fn counted(plan: &Plan, run: &Run, seen: &Seen) -> Result<(), String> {
         let of = |kind: Kind| {
             run.records.iter().filter(move |record| record.kind == kind && usize::from(record.subject) == at)
         };
-        let (sent, received) = (of(Kind::Send).count() as u64, of(Kind::Receive).count() as u64);
+        let (sent, mut received) = (of(Kind::Send).count() as u64, of(Kind::Receive).count() as u64);
         // What an alarm's setter got back was never sent.
         let gone = if channel.is_timed() { seen.prevented(at) } else { dropped(&of(Kind::Drop)) };
-        if received > sent || sent - received > u64::from(channel.capacity) + gone {
+        if channel.broadcast {
+            received = of_readers(plan, at, run, sent)?;
+        } else if received > sent || sent - received > u64::from(channel.capacity) + gone {
             return Err(format!("`{}`: {sent} sent, {received} received", channel.name));
         }
         // All lanes of a message have the first lane's place in what was seen.
@@ -287,7 +321,8 @@ fn counted(plan: &Plan, run: &Run, seen: &Seen) -> Result<(), String> {
                 .is_some_and(|task| matches!(plan.tasks[task].class, ClassPlan::RealTime { .. }))
         });
         // A setter whose alarms are all pending gets its value back.
-        if by_real_time && to_real_time && !channel.is_timed() && of(Kind::Drop).next().is_some() {
+        let never_full = to_real_time || channel.broadcast;
+        if by_real_time && never_full && !channel.is_timed() && of(Kind::Drop).next().is_some() {
             return Err(format!("`{}`: a value between real-time tasks was refused", channel.name));
         }
     }

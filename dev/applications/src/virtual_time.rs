@@ -81,11 +81,12 @@ fn play(bench: &mut Bench, plan: &Plan, draw: &mut Draw, shared: &Shared) -> Res
             Ok(true)
         })?;
     }
-    if let Some(at) = plan.channel("log") {
+    for (reader, channel) in [("logger", "log"), ("watches", "all")] {
+        let Some(at) = plan.channel(channel) else { continue };
         let (shared, plan) = (shared.clone(), plan.clone());
         bench.every(Duration::from_us(draw.pick(500, 20_000)), move |parties| {
             let mut seen = Seen::of_plan(&plan);
-            while let Some(value) = parties.task("logger").receive::<Value>("log")? {
+            while let Some(value) = parties.task(reader).receive::<Value>(channel)? {
                 seen.take_any(at, &value);
             }
             seen.show(&shared);
