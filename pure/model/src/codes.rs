@@ -86,7 +86,7 @@ codes! { $
     416 FLOW_CYCLE "tasks that read each other without a delay in a circle"
     417 FLOW_ORDER "a reader more urgent than the writer that it waits for"
     418 BAD_RECEPTION "readers that cannot wait for a value"
-    419 NO_DELIVERY "a message or a queue whose delivery has no bound"
+    419 NO_DELIVERY "a message, a queue or a broadcast whose delivery has no bound"
     421 BAD_ALARM "an alarm that cannot be set"
     425 BAD_ORDER "a message that cannot be ordered as it asks"
     501 CORE_NOT_OWNED "a core that does not belong to the application"

@@ -282,3 +282,27 @@ fn a_delivery_without_a_bound() {
     let fault = fault.unwrap_or_else(|| panic!("{}", shown(&planned.faults)));
     assert_eq!(fault.message, "broadcast `frames`: the delivery to `shows` has no bound");
 }
+
+/// A task that the broadcast alone releases takes one value in each job, whatever others take: as of a queue of its own.
+#[test]
+fn a_task_that_it_releases_takes_one() {
+    let mut draft = draft(&["output", "recorder"]);
+    let task = drafts::task(&mut draft, "output");
+    task.arrival =
+        ArrivalDraft::Sporadic { min_gap: time("1ms"), triggers: TriggerDraft::only("frames"), device: None };
+    (task.stated.deadline, draft.channels[0].sends_per_release) = (time("1ms"), 3);
+    let plan = proven(&draft);
+    let own = ChannelDraft {
+        to: vec!["output".into()],
+        broadcast: false,
+        takes_per_release: 1,
+        ..draft.channels[0].clone()
+    };
+    draft.channels[0].to.remove(0);
+    draft.channels[0].name = "others".into();
+    draft.channels.push(own);
+    let queue = proven(&draft).channels.remove(1);
+    let output = reader(&plan, "output");
+    assert_eq!((output.latency, output.waiting), (queue.latency, Some(queue.capacity)));
+    assert!(output.latency > Some(time("2ms")), "the third waits for two gaps");
+}
