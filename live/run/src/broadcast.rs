@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The broadcasts that a real-time task reads, as its runtime knows them: whether the task takes part, and whether a value
-//! waits for it.
+//! The broadcasts that a real-time task reads, as its runtime knows them: whether the task takes part.
 //!
 //! While its service does not run, or once its component has failed, a task takes nothing. Then its writer goes on without it,
 //! for the other readers, and when the task runs again it begins with the next value.
 
-use taut_share::queue::broadcast::{ReaderControl, ReaderWatcher};
-
-use crate::Payload;
-use crate::payload::Stamped;
-use crate::triggered::Waiting;
+use taut_share::queue::broadcast::ReaderControl;
 
 /// The places of a task in the broadcasts that it reads.
 #[derive(Default)]
@@ -28,16 +23,5 @@ impl<'p> BroadcastPlaces<'p> {
         for control in &mut self.0 {
             if does { control.rejoin() } else { control.release() }
         }
-    }
-}
-
-impl<P: Payload> Waiting for ReaderWatcher<'_, Stamped<P>> {
-    fn is_empty(&self) -> bool {
-        ReaderWatcher::is_empty(self)
-    }
-
-    /// The stamp is the first word of a value. The writer is in this process.
-    fn oldest_ns(&mut self) -> Option<u64> {
-        self.oldest_word()
     }
 }

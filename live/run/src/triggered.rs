@@ -13,6 +13,7 @@
 use std::fmt;
 
 use taut_lock::{Epoch, Listener};
+use taut_share::queue::broadcast::ReaderWatcher;
 use taut_share::queue::qrtr;
 use taut_sys::clock;
 
@@ -40,6 +41,17 @@ impl<P: Payload> Waiting for qrtr::Watcher<'_, Stamped<P>> {
 
     fn oldest_ns(&mut self) -> Option<u64> {
         self.oldest(|stamped| stamped.sent_ns)
+    }
+}
+
+impl<P: Payload> Waiting for ReaderWatcher<'_, Stamped<P>> {
+    fn is_empty(&self) -> bool {
+        ReaderWatcher::is_empty(self)
+    }
+
+    /// The stamp is the first word of a value. The writer is in this process.
+    fn oldest_ns(&mut self) -> Option<u64> {
+        self.oldest_word()
     }
 }
 

@@ -39,6 +39,7 @@
 //!
 //! # Orderings
 //! - O1 pop: Release of a reader's head store ↔ Acquire of the writer's head loads.
+//! - O2 publish: Release of the tail store, in [`ring`] ↔ Acquire of a control's and a watcher's loads.
 //!
 //! The values themselves, and what followers rely on: O1 and O2 of [`ring`].
 //!
