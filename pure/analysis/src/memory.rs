@@ -9,6 +9,8 @@
 //!             channel   Mechanism::bytes(payload + stamp, slots, claims) + a line if it releases a task
 //!             runtime   (tasks + cores) · (stack + ring), dispatched cores · (stack + 4 rings), a stack and one for
 //!                       its signal handlers if there is a safe state, locks between cores, and synchronous flows
+//!             values    of a task with an end of a recorded channel: what its jobs record in a quarter of a second, as a power
+//!                       of two between 64 KiB and 16 MiB; in the runtime
 //!             lock      a line, and one for each party: each core that spins for it, each task that suspends for it
 //!             flow      what activates its object's instances, and its calendar: 2304 bytes, and 256 for each member
 //! Assumes     A1 nothing is allocated after boot: a scope and a channel are as large as they ever get
@@ -20,7 +22,8 @@
 //! Every object starts at a multiple of [`LINE_BYTES`], so sizes are rounded up to it.
 
 use taut_model::{
-    Class, LINE_BYTES, Mechanism, Model, Payload, STACK_BYTES, STAMP_BYTES, Service, ServiceId, Size, Task,
+    Class, LINE_BYTES, Mechanism, Model, PartyId, Payload, STACK_BYTES, STAMP_BYTES, Service, ServiceId,
+    Size, Task, TaskId, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, value_slots,
 };
 
 use crate::Overflow;
@@ -126,6 +129,41 @@ pub fn flow(readers: u64) -> Result<u64, Overflow> {
 /// [`Overflow`].
 pub fn alarms(slots: u64) -> Result<u64, Overflow> {
     slots.checked_mul(72).and_then(|slots| slots.checked_add(512)).ok_or(Overflow)
+}
+
+/// How long the main thread may leave a ring of recorded values alone before one is lost, at the rates of the manifest (ns).
+const VALUES_FOR_NS: u64 = 250_000_000;
+/// The supposed time between two turns of a best-effort task, for which the manifest states none (ns).
+const TURN_NS: u64 = 1_000_000;
+/// Records of a job besides those of its values: its begin, its end, and looks at the clock.
+const OF_JOB: u64 = 6;
+
+/// The ring into which a task records the values of its ends, and what its jobs read; `None` if no channel of the task is
+/// recorded. A state counts as read once in a release. What does not fit is lost and counted, so this is no bound.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn value_ring(model: &Model, id: TaskId) -> Result<Option<u64>, Overflow> {
+    let me = PartyId::Task(id);
+    let (mut bytes, mut any) = (OF_JOB * VALUE_SLOT_BYTES, false);
+    for channel in model.channels().iter().filter(|channel| channel.record) {
+        let size = model.payloads()[channel.payload].size().ok_or(Overflow)?;
+        let with_value = value_slots(size).checked_mul(VALUE_SLOT_BYTES).ok_or(Overflow)?;
+        let of_client = matches!(channel.writer, PartyId::Client(_));
+        let sent = if channel.writer == me { u64::from(channel.sends_per_release) } else { 0 };
+        let taken = if channel.readers.contains(&me) { u64::from(channel.takes_per_release) } else { 0 };
+        let read = if of_client { with_value } else { VALUE_SLOT_BYTES };
+        let own = [sent.checked_mul(with_value), taken.checked_mul(read)];
+        bytes = sum([bytes, own[0].ok_or(Overflow)?, own[1].ok_or(Overflow)?])?;
+        any |= sent + taken > 0;
+    }
+    let gap_ns = match &model.task(id).class {
+        Class::RealTime(task) => task.arrival.period().as_ns().max(1),
+        Class::BestEffort(_) => TURN_NS,
+    };
+    let jobs = VALUES_FOR_NS.div_ceil(gap_ns).max(4);
+    let ring = bytes.checked_mul(jobs).and_then(u64::checked_next_power_of_two).ok_or(Overflow)?;
+    Ok(any.then(|| ring.clamp(VALUE_RING_BYTES_MIN, VALUE_RING_BYTES_MAX)))
 }
 
 /// A sum of bytes.

@@ -772,6 +772,12 @@ static CHANNEL: Table = Table {
             Need::Default("deliver"),
             "What happens to an alarm whose instant has passed when it is set.",
         ),
+        key(
+            "record",
+            Type::Truth,
+            Need::Default("false"),
+            "Whether a run records its values, for other tools and for `taut replay --code`; not of alarms.",
+        ),
     ],
 };
 

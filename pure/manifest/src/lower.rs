@@ -340,6 +340,7 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
         mechanism: word("mechanism").and_then(Mechanism::from_word),
         sends_per_release: count("sends-per-release"),
         takes_per_release: count("takes-per-release"),
+        record: fields.and_then(|fields| fields.truth("record")).unwrap_or(false),
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) enum Item<'t> {
     Permille(u32),
     Scalar(Scalar, u32),
     Integer(i64),
+    Truth(bool),
     Word(&'static str),
     Auto,
     Many(Vec<Item<'t>>),
@@ -76,6 +77,9 @@ impl<'t> Fields<'t> {
     /// `None` for `"auto"`, too.
     pub(crate) fn integer(&self, name: &str) -> Option<i64> {
         if let Item::Integer(number) = self.item(name)? { Some(*number) } else { None }
+    }
+    pub(crate) fn truth(&self, name: &str) -> Option<bool> {
+        if let Item::Truth(truth) = self.item(name)? { Some(*truth) } else { None }
     }
     pub(crate) fn word(&self, name: &str) -> Option<&'static str> {
         if let Item::Word(word) = self.item(name)? { Some(word) } else { None }
@@ -600,6 +604,7 @@ fn plain<'t>(path: &str, node: &'t Node<'_>, name: &str, kind: &'static Type) ->
         (Type::Element, Value::Text(text)) => {
             quantity::element(text, place).map(|scalar| Item::Scalar(scalar, 1))
         }
+        (Type::Truth, Value::Boolean(truth)) => Ok(Item::Truth(*truth)),
         (Type::Words(words), Value::Text(text)) => {
             word(words, text).map(Item::Word).map_err(|known| not_a_word(name, text, words, known, place))
         }
@@ -686,6 +691,9 @@ fn wrong_type(name: &str, node: &Node<'_>, kind: &Type, place: KeyPath) -> Fault
         (Type::Auto(Type::Ruled { min, max }), _) if name == "priority" => {
             fault.help(format!("use {min} to {max}, larger = more urgent, or \"auto\""))
         }
+        (Type::Truth, Value::Text(text)) if text.parse::<bool>().is_ok() => {
+            fault.help(format!("write {text} without quotes"))
+        }
         (Type::Duration, Value::Integer(Some(number @ 0..))) => {
             fault.help(format!("write \"{number}ms\" if milliseconds are meant"))
         }
@@ -719,6 +727,7 @@ fn default<'t>(kind: &Type, text: &'static str) -> Option<Item<'t>> {
         Type::Size { .. } => quantity::size(text, place).ok().map(Item::Size),
         Type::Percent => quantity::percent(text, place).ok().map(Item::Permille),
         Type::Integer { .. } | Type::Ruled { .. } => text.parse().ok().map(Item::Integer),
+        Type::Truth => text.parse().ok().map(Item::Truth),
         Type::Words(words) => word(words, text).ok().map(Item::Word),
         Type::Auto(_) if text == "auto" => Some(Item::Auto),
         Type::List(_) if text == "[]" => Some(Item::Many(Vec::new())),

@@ -105,6 +105,7 @@ impl Page {
             Type::Percent => "percentage".into(),
             Type::Scalar | Type::Element => "number type".into(),
             Type::Integer { min, max } | Type::Ruled { min, max } => range(*min, *max),
+            Type::Truth => "`true` or `false`".into(),
             Type::Words(_) => "word, below".into(),
             Type::Auto(inner) => format!("`\"auto\"`, or {}", self.value(inner, key, of)),
             Type::OneOrMany(_) => "name, or list of names".into(),
@@ -168,7 +169,7 @@ fn place(key: &str, of: &Table) -> String {
 
 fn default(kind: &Type, text: &str) -> String {
     match kind {
-        Type::Integer { .. } | Type::Ruled { .. } | Type::List(_) => text.to_owned(),
+        Type::Integer { .. } | Type::Ruled { .. } | Type::Truth | Type::List(_) => text.to_owned(),
         _ => format!("\"{text}\""),
     }
 }

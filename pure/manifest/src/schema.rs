@@ -48,6 +48,7 @@ fn table(table: &Table) -> Value {
 fn default(kind: &Type, text: &str) -> Value {
     match kind {
         Type::Integer { .. } => text.parse::<i64>().map_or(Value::Null, Value::from),
+        Type::Truth => text.parse::<bool>().map_or(Value::Null, Value::from),
         Type::List(_) => json!([]),
         _ => json!(text),
     }
@@ -85,6 +86,7 @@ fn value(kind: &Type) -> Value {
         Type::Integer { min, max } | Type::Ruled { min, max } => {
             json!({ "type": "integer", "minimum": min, "maximum": max })
         }
+        Type::Truth => json!({ "type": "boolean" }),
         Type::Words(list) => words(list),
         Type::Auto(inner) => json!({ "anyOf": [{ "const": "auto" }, value(inner)] }),
         Type::OneOrMany(inner) => {

@@ -52,6 +52,8 @@ pub(crate) enum Type {
     Integer { min: i64, max: i64 },
     /// A whole number whose range a rule of the model checks, with a better message.
     Ruled { min: i64, max: i64 },
+    /// `true` or `false`.
+    Truth,
     /// One of some words.
     Words(&'static [Word]),
     /// `"auto"`, or the type.
@@ -124,6 +126,7 @@ impl Type {
             Self::Percent => "a percentage",
             Self::Scalar | Self::Element => "a number type",
             Self::Integer { .. } | Self::Ruled { .. } => "a whole number",
+            Self::Truth => "true or false",
             Self::Auto(inner) => inner.name(),
             Self::OneOrMany(_) => "a name or a list of names",
             Self::List(_) => "a list",
@@ -156,6 +159,7 @@ impl Type {
             Self::Scalar => "\"u8*176\"",
             Self::Element => "\"i16\"",
             Self::Integer { .. } | Self::Ruled { .. } => "1",
+            Self::Truth => "true",
             Self::Auto(inner) => return inner.example(),
             Self::OneOrMany(_) => "\"…\" or [\"…\", \"…\"]",
             Self::List(Self::Integer { .. }) => "[0, 1]",

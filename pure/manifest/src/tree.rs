@@ -27,7 +27,7 @@ pub(crate) enum Value<'t> {
     Integer(Option<i128>),
     /// The number as written.
     Float(f64),
-    Boolean,
+    Boolean(bool),
     Datetime,
     List(Vec<Node<'t>>),
     Table(Entries<'t>),
@@ -54,7 +54,7 @@ impl<'t> Node<'t> {
             DeValue::Float(number) => {
                 Value::Float(number.as_str().replace('_', "").parse().unwrap_or(f64::NAN))
             }
-            DeValue::Boolean(_) => Value::Boolean,
+            DeValue::Boolean(value) => Value::Boolean(value),
             DeValue::Datetime(_) => Value::Datetime,
             DeValue::Array(list) => Value::List(
                 list.into_iter()
@@ -102,7 +102,7 @@ impl<'t> Node<'t> {
             Value::Text(_) => "a text",
             Value::Integer(_) => "a whole number",
             Value::Float(_) => "a number with a point",
-            Value::Boolean => "true or false",
+            Value::Boolean(_) => "true or false",
             Value::Datetime => "a date or time",
             Value::List(_) => "a list",
             Value::Table(_) => "a table",

@@ -123,6 +123,7 @@ static MISTAKES: &[Mistake] = &[
     slip("[channels.battery]", "from = \"gauge\"", "from = [\"gauge\", \"source\"]", codes::MANY_WRITERS, "[\"gauge\", \"source\"]"),
     slip("[channels.battery]", "sends-per-release = 1", "sends-per-release = 0", codes::OUT_OF_RANGE, "0"),
     slip("[channels.battery]", "\"auto\"", "\"atuo\"", codes::WRONG_TYPE, "\"atuo\""),
+    slip("[channels.battery]", "payload =", "record = \"true\"\npayload =", codes::WRONG_TYPE, "\"true\""),
     slip("[channels.alerts]", "takes-per-release = 1", "takes-per-release = 3", codes::RECEIVER_TAKES, "3"),
     slip("[channels.alerts]", "capacity = 4", "capacity = 70000", codes::BAD_CAPACITY, "70000"),
     slip("[channels.orders]", "from = \"phone\"", "# nobody", codes::NO_WRITER, "orders"),

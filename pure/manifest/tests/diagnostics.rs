@@ -472,6 +472,7 @@ fn alarms_that_cannot_be() {
         ("zero", "from = \"a\"\nto = \"c\"\ncapacity = 0"),
         ("other", "from = \"a\"\nto = \"c\"\ncapacity = 4\nmechanism = \"qrtr\""),
         ("later", "from = \"a\"\nto = \"c\"\ncapacity = 4\nlate = \"drop\""),
+        ("recorded", "from = \"a\"\nto = \"c\"\ncapacity = 4\nrecord = true"),
     ] {
         text.push_str(&format!("[channels.{name}]\nkind = \"alarm\"\n{keys}\npayload = \"P\"\n"));
     }

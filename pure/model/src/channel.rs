@@ -57,6 +57,8 @@ pub struct Channel {
     pub lane: Option<MessageLane>,
     /// Whether it is a broadcast: each real-time reader gets every value, and the others lose the oldest.
     pub broadcast: bool,
+    /// Whether a run records its values.
+    pub record: bool,
 }
 
 impl Channel {

@@ -102,6 +102,7 @@ fn queue(name: &str, from: &str, to: &str) -> ChannelDraft {
         late: None,
         lane: None,
         broadcast: false,
+        record: false,
     }
 }
 

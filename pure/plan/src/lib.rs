@@ -23,6 +23,7 @@ mod message;
 mod modes;
 mod number;
 mod overrides;
+mod recorded;
 mod server;
 mod shape;
 #[cfg(feature = "write")]
@@ -38,6 +39,7 @@ pub use message::{Message, MessageSender};
 pub use modes::explain_mode;
 pub use number::WholeNumber;
 pub use overrides::{Overrides, Pin};
+pub use recorded::NotReplayed;
 pub use server::ServerPlan;
 pub use shape::{
     ChainPlan, ChangePlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, LanePlan,
@@ -49,7 +51,8 @@ pub use taut_policy::{
     AfterFailure, Aim, Arrival, ChannelKind, ClientReads, Evidence, EvidenceFile, FailureRemedy, Flow,
     HeapPolicy, LatePolicy, LockingProtocol, Mechanism, MechanismForm, MessageOrder, OnFailure,
     OnMissingPrivilege, OverflowPolicy, Overrun, PROBE_PERIOD, PROBE_PRIORITY, STACK_BYTES, STAMP_BYTES,
-    SchedulingPolicy, ServerPolicy, ServiceStart, Waiting, Way, is_name, lock_mechanisms, spare_slots,
+    SchedulingPolicy, ServerPolicy, ServiceStart, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN,
+    VALUE_SLOT_BYTES, Waiting, Way, is_name, lock_mechanisms, spare_slots, value_slots,
 };
 pub use taut_time::Size;
 pub use valid::{Invalid, ValidPlan};

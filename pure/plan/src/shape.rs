@@ -208,6 +208,9 @@ pub struct TaskPlan {
     /// Its service's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
+    /// The size of its ring of recorded values; `None` if it has no end of a channel that is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_ring: Option<Size>,
     /// Its class, with all that is decided and proven about it.
     #[serde(flatten)]
     pub class: ClassPlan,
@@ -283,6 +286,10 @@ fn one() -> u32 {
     1
 }
 
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 fn is_one(count: &u32) -> bool {
     *count == 1
 }
@@ -356,6 +363,9 @@ pub struct ChannelPlan {
     /// Whether it is a broadcast: each real-time reader gets every value, and the others lose the oldest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub broadcast: bool,
+    /// Whether a run records its values.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub record: bool,
     /// Which map holds it.
     pub place: MemoryMap,
     /// Where in that map.

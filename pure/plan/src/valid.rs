@@ -22,7 +22,8 @@
 //!               an event count of a line only if it is a reader of a real-time task's queue, and not real-time
 //! V6  tasks     the budget of a safe state is above zero and at most a second; cores exist, priorities are 1 to 98 (0
 //!               under EDF), times are longer than zero; what Linux does not do is asked of dispatched cores only
-//! V7  memory    the total is the sum of its parts
+//! V7  memory    the total is the sum of its parts; a task has a ring of recorded values, of 64 KiB to 16 MiB and a power of
+//!               two, if and only if it has an end of a recorded channel; alarms are not recorded
 //! V8  proof     if the plan is proven: each bound is the sum of its terms and at most the deadline, each chain is
 //!               within its limits, each server has its budget within its period, no core is overloaded, the memory is
 //!               within its limit
@@ -37,14 +38,14 @@ use std::ops::Deref;
 
 use taut_policy::{
     CAPACITY_MAX, ChannelKind, Flow, LINE_BYTES, Mechanism, Overrun, PRIORITY_MAX, PartyCounts, RESTARTS_MAX,
-    SAFE_STATE_MAX, STAMP_BYTES, SchedulingPolicy, Way, is_name,
+    SAFE_STATE_MAX, STAMP_BYTES, SchedulingPolicy, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, Way, is_name,
 };
 use taut_time::Duration;
 
 use crate::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, event_count_file, file_of};
 use crate::{
     Arrival, ChannelPlan, ClassPlan, CorePlan, MemoryMap, MessageOrder, Plan, ReaderPlan, Region,
-    ServicePlan, TaskPlan, WholeNumber,
+    ServicePlan, Size, TaskPlan, WholeNumber,
 };
 
 /// A plan that keeps rules V1 to V9.
@@ -694,6 +695,22 @@ fn memory(plan: &Plan) -> Result<(), Invalid> {
     let parts = [memory.process, memory.segment, memory.runtime];
     let sum = parts.iter().try_fold(0u64, |sum, part| sum.checked_add(part.as_bytes()));
     require!(sum == Some(memory.total.as_bytes()), "the total of the memory is not the sum of its parts");
+    for task in &plan.tasks {
+        let fits = |ring: Size| {
+            let range = VALUE_RING_BYTES_MIN..=VALUE_RING_BYTES_MAX;
+            range.contains(&ring.as_bytes()) && ring.as_bytes().is_power_of_two()
+        };
+        let records = plan.has_recorded_end(&task.name);
+        // A plan whose map does not fit has no memory at all.
+        let none = plan.memory.total.as_bytes() == 0 && task.value_ring.is_none();
+        require!(
+            none || task.value_ring.map_or(!records, |ring| records && fits(ring)),
+            "task `{}` has no ring for the values that it records, or one of another size than plans give",
+            task.name
+        );
+    }
+    let timed = plan.channels.iter().find(|channel| channel.record && channel.is_timed());
+    require!(timed.is_none(), "a channel of alarms is recorded");
     Ok(())
 }
 

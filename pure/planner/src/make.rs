@@ -226,6 +226,7 @@ impl<'a> Proven<'a> {
                 TaskPlan {
                     name: task.name.clone(),
                     service: task.service.map(|id| model.services()[id.index()].name.clone()),
+                    value_ring: map.value_rings[id.index()],
                     class: match (&task.class, placement, map.tasks[id.index()]) {
                         (Class::RealTime(_), Some(placement), Some(scopes)) => {
                             self.real_time(placement, scopes)
@@ -418,6 +419,7 @@ fn channel_plans(
                 late: lane.late,
             }),
             broadcast: channel.broadcast,
+            record: channel.record,
             place,
             region,
             latency: realisation.latency,

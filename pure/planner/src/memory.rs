@@ -23,6 +23,8 @@ pub(crate) struct Map {
     pub(crate) services: Vec<(ScopePlan, Size)>,
     /// By task: persistent, release; none for a best-effort task.
     pub(crate) tasks: Vec<Option<(ScopePlan, ScopePlan)>>,
+    /// By task: its ring of recorded values, in the heap.
+    pub(crate) value_rings: Vec<Option<Size>>,
     /// By channel.
     pub(crate) channels: Vec<(MemoryMap, Region)>,
     /// By channel and reader: the event count on which the reader waits.
@@ -119,6 +121,9 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
         map.event_counts.push(event_counts);
     }
     map.process = process.0;
+    for id in model.task_ids() {
+        map.value_rings.push(memory::value_ring(model, id)?.map(Size::from_bytes));
+    }
     if !files.is_empty() {
         let mut segment = Cursor(SEGMENT_HEADER_BYTES);
         // The file that no client writes sorts first, and has the header.
@@ -164,8 +169,9 @@ pub(crate) fn totals(
     let alarms = model.channels().iter().filter(|channel| channel.is_timed());
     let alarms = alarms.map(|channel| memory::alarms(channel.capacity.unwrap_or(1).into()));
     let alarms = memory::sum(alarms.collect::<Result<Vec<_>, _>>()?)?;
+    let values = memory::sum(map.value_rings.iter().flatten().map(|ring| ring.as_bytes()))?;
     let threads = memory::runtime(model, dispatched)?.as_bytes();
-    let runtime = Size::from_bytes(memory::sum([threads, locks, flows, alarms])?);
+    let runtime = Size::from_bytes(memory::sum([threads, locks, flows, alarms, values])?);
     let total = memory::sum([map.process, map.segment, runtime.as_bytes()])?;
     let limit = model.platform().memory;
     let (process, segment) = (Size::from_bytes(map.process), Size::from_bytes(map.segment));
@@ -220,6 +226,7 @@ impl Map {
         Self {
             services: model.services().iter().map(|_| (nowhere, Size::ZERO)).collect(),
             tasks: model.tasks().iter().map(|_| Some((nowhere, nowhere))).collect(),
+            value_rings: vec![None; model.tasks().len()],
             channels: model.channels().iter().map(|_| (MemoryMap::Process, nowhere)).collect(),
             event_counts: model.channels().iter().map(|channel| vec![None; channel.readers.len()]).collect(),
             process: 0,

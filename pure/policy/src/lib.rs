@@ -110,6 +110,7 @@ pub use server::ServerPolicy;
 pub use srp::{Srp, SrpTask};
 pub use stated::{
     Aim, CAPACITY_MAX, Evidence, EvidenceFile, HeapPolicy, OnMissingPrivilege, PRIORITY_MAX, PROBE_PERIOD,
-    PROBE_PRIORITY, SAFE_STATE_MAX, STACK_BYTES, is_name,
+    PROBE_PRIORITY, SAFE_STATE_MAX, STACK_BYTES, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN,
+    VALUE_SLOT_BYTES, is_name, value_slots,
 };
 pub use store::Store;

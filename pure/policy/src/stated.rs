@@ -22,6 +22,18 @@ pub const STACK_BYTES: usize = 256 << 10;
 /// The largest capacity of a queue, in values.
 pub const CAPACITY_MAX: u32 = 65_536;
 
+/// Bytes of a slot of a ring of recorded values.
+pub const VALUE_SLOT_BYTES: u64 = 32;
+/// The smallest ring of recorded values, in bytes.
+pub const VALUE_RING_BYTES_MIN: u64 = 64 << 10;
+/// The largest ring of recorded values, in bytes.
+pub const VALUE_RING_BYTES_MAX: u64 = 16 << 20;
+
+/// Slots that a record takes in a ring of recorded values, with a value of this many bytes.
+pub const fn value_slots(bytes: u32) -> u64 {
+    1 + (bytes as u64).div_ceil(VALUE_SLOT_BYTES)
+}
+
 /// Whether a name is well formed: lower-case letters, digits and single `-` between them, starting with a letter, at
 /// most 63 characters.
 pub fn is_name(name: &str) -> bool {

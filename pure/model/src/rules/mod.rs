@@ -218,5 +218,6 @@ fn channel(channel: &ChannelDraft, link: Link) -> Option<Channel> {
         takes_per_release: channel.takes_per_release,
         lane: channel.lane.clone(),
         broadcast: channel.broadcast,
+        record: channel.record,
     })
 }

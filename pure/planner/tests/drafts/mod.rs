@@ -96,6 +96,7 @@ pub fn queue(name: &str, from: &str, to: &str, payload: &str, capacity: Option<i
         late: None,
         lane: None,
         broadcast: false,
+        record: false,
     }
 }
 

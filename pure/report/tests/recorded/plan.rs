@@ -39,6 +39,7 @@ fn task(task: Task) -> TaskPlan {
     TaskPlan {
         name: task.name.to_owned(),
         service: task.service.map(str::to_owned),
+        value_ring: None,
         class: ClassPlan::RealTime {
             cpu: 0,
             cpu_reason: None,
@@ -104,6 +105,7 @@ fn channel(channel: Channel) -> ChannelPlan {
         sends_per_release: 1,
         lane: None,
         broadcast: false,
+        record: false,
         place: if outside { MemoryMap::Segment } else { MemoryMap::Process },
         region: channel.region,
         latency: channel.latency,
@@ -174,7 +176,12 @@ pub(crate) fn plan() -> Plan {
             persistent: region(540_672, 8 << 20),
             release: region(8_929_280, 16_384),
         }),
-        TaskPlan { name: "source".to_owned(), service: None, class: ClassPlan::BestEffort {} },
+        TaskPlan {
+            name: "source".to_owned(),
+            service: None,
+            value_ring: None,
+            class: ClassPlan::BestEffort {},
+        },
     ];
     let frame = "i16 × 128";
     let stimulation = "frame u64, levels u8 × 176";

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Whose values a run records, and whose code a recorded run can replay.
+
+use std::fmt;
+
+use crate::{ChannelPlan, ClassPlan, Plan};
+
+/// Why a recorded run does not replay the code of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotReplayed {
+    /// It is best-effort: its code waits for the world.
+    BestEffort,
+    /// This device releases it.
+    Device(String),
+    /// It sets or takes these alarms.
+    Alarm(String),
+    /// It shares this resource, whose value is in no recording.
+    Resource(String),
+    /// It reads this channel, which is not recorded.
+    Input(String),
+    /// It writes no recorded channel, so there is nothing to compare.
+    Output,
+}
+
+impl fmt::Display for NotReplayed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BestEffort => f.write_str("it is best-effort"),
+            Self::Device(device) => write!(f, "device `{device}` releases it"),
+            Self::Alarm(alarm) => write!(f, "it uses alarm `{alarm}`"),
+            Self::Resource(resource) => write!(f, "it locks resource `{resource}`"),
+            Self::Input(channel) => write!(f, "it reads `{channel}`, which is not recorded"),
+            Self::Output => f.write_str("it writes no channel that is recorded"),
+        }
+    }
+}
+
+impl std::error::Error for NotReplayed {}
+
+fn writes(channel: &ChannelPlan, task: &str) -> bool {
+    !channel.writer.client && channel.writer.name == task
+}
+
+fn reads(channel: &ChannelPlan, task: &str) -> bool {
+    channel.readers.iter().any(|reader| !reader.client && reader.name == task)
+}
+
+impl ChannelPlan {
+    /// The definition of a ROS 1 message whose bytes are those of a value: a field in each line. A value of a single number
+    /// or array has the field `value`.
+    pub fn ros_definition(&self) -> String {
+        let field = |item: &str, name: &str| {
+            let (number, count) =
+                item.split_once('*').map_or((item, None), |(number, count)| (number, Some(count)));
+            let number = match number.split_at_checked(1)? {
+                ("u", bits) => format!("uint{bits}"),
+                ("i", bits) => format!("int{bits}"),
+                ("f", bits) => format!("float{bits}"),
+                _ => return None,
+            };
+            if !count.is_none_or(|count| count.bytes().all(|digit| digit.is_ascii_digit())) {
+                return None;
+            }
+            let count = count.map_or(String::new(), |count| format!("[{count}]"));
+            Some(format!("{number}{count} {}\n", name.replace('-', "_")))
+        };
+        let fields = self.layout.split(',').map(|of| match of.split_once(':') {
+            Some((name, item)) => field(item, name),
+            None => field(of, "value"),
+        });
+        // A plan of another version may have layouts that this one does not know: then they are bytes.
+        fields.collect::<Option<String>>().unwrap_or_else(|| format!("uint8[{}] bytes\n", self.size))
+    }
+}
+
+impl Plan {
+    /// Whether a task has an end of a channel that is recorded.
+    pub fn has_recorded_end(&self, task: &str) -> bool {
+        let has = |channel: &ChannelPlan| channel.record && (writes(channel, task) || reads(channel, task));
+        self.channels.iter().any(has)
+    }
+
+    /// Whether a recorded run has all that is needed to replay the code of a task: everything that comes to its jobs
+    /// through channels, and something that they send. What its jobs read is then recorded.
+    ///
+    /// # Errors
+    /// [`NotReplayed`]: the first reason why not. Also for a position that the plan does not have.
+    pub fn replays(&self, task: usize) -> Result<(), NotReplayed> {
+        let task = self.tasks.get(task).ok_or(NotReplayed::Output)?;
+        let ClassPlan::RealTime { arrival, .. } = &task.class else { return Err(NotReplayed::BestEffort) };
+        if let Some(device) = arrival.device() {
+            return Err(NotReplayed::Device(device.to_owned()));
+        }
+        let name = task.name.as_str();
+        let uses = |channel: &&ChannelPlan| writes(channel, name) || reads(channel, name);
+        if let Some(alarm) = self.channels.iter().filter(uses).find(|channel| channel.is_timed()) {
+            let of = alarm.lane.as_ref().map_or(&alarm.name, |lane| &lane.message);
+            return Err(NotReplayed::Alarm(of.clone()));
+        }
+        if let Some(resource) = self.resources.iter().find(|resource| resource.users.contains(&task.name)) {
+            return Err(NotReplayed::Resource(resource.name.clone()));
+        }
+        if let Some(input) = self.channels.iter().find(|channel| reads(channel, name) && !channel.record) {
+            return Err(NotReplayed::Input(input.name.clone()));
+        }
+        let compares = self.channels.iter().any(|channel| writes(channel, name) && channel.record);
+        if compares { Ok(()) } else { Err(NotReplayed::Output) }
+    }
+}
