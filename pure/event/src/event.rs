@@ -232,6 +232,8 @@ mod tests {
             (Event::ModeFollowed { task: 1, from: 2, to: 3, since: ns(4) }, 1, 2 | 3 << 16, 4),
             (Event::ReceivedBy { channel: 1, sequence: 2, reader: 3, latency: ns(4) }, 1, 2 | 3 << 48, 4),
             (Event::LostBy { channel: 1, reader: 2, values: 3 }, 1, 2, 3),
+            (Event::ValuesRecorded { messages: 2, bytes: 3 }, 0, 2, 3),
+            (Event::ValuesLost { records: 3 }, 0, 0, 3),
         ]
     }
 

@@ -251,6 +251,8 @@ pub struct Run {
     pub plan: String,
     /// The machine's facts, and the names of the application's errors ([`ERRORS_OF`]): `key = value` lines.
     pub machine: String,
+    /// Distinguishes this run from others; the file of its recorded values has the same.
+    pub id: u64,
     /// All records, in the order in which the recorder drained them: sorted per thread, not overall.
     pub records: Vec<Record>,
     /// Records of a kind that this version does not know.
@@ -288,6 +290,7 @@ impl Run {
     pub fn of(records: Vec<Record>) -> Self {
         let begin = records.iter().find(|record| record.kind == Kind::Begin).map(|record| record.at);
         Self {
+            id: 0,
             plan: String::new(),
             machine: String::new(),
             records,
@@ -471,7 +474,7 @@ impl Run {
         let plan = text(HEAD_BYTES, HEAD_BYTES + plan_bytes)?;
         let machine = text(HEAD_BYTES + plan_bytes, front)?;
         let (segments, segment_bytes) = (word(fixed, 20), long(fixed, 24));
-        let mut run = Self { plan, machine, ..Self::of(Vec::new()) };
+        let mut run = Self { plan, machine, id: long(fixed, 32), ..Self::of(Vec::new()) };
         if segments != 0 && segments != SEGMENTS {
             return Err(Malformed::Damaged);
         }

@@ -7,7 +7,7 @@
 //! The runtime writes records and the report reads them; neither depends on the other. Subjects are positions in the
 //! plan's lists, so a record needs no names. `table.rs` lists all events once: their numbers, their fields, and the
 //! words that carry the fields. [`mod@file`] is the container: a head that embeds the plan and the machine's facts,
-//! then blocks of records, each with a checksum.
+//! then blocks of records, each with a checksum. [`values`] is the file of recorded values beside it.
 #![forbid(unsafe_code)]
 
 mod checksum;
@@ -16,16 +16,20 @@ mod event;
 mod fields;
 pub mod file;
 mod foreign;
+mod interaction;
 mod kind;
+pub mod mcap;
 mod record;
 mod stood;
 mod table;
+pub mod values;
 mod words;
 
 pub use ending::Ending;
 pub use event::{Event, Undecodable};
 pub use fields::*;
 pub use foreign::Foreign;
+pub use interaction::{INTERACTION_BYTES, INTERACTION_SCHEMA, Interaction, JobOutcome, RanCode};
 pub use kind::Kind;
 pub use record::Record;
 pub use stood::{CodeLocation, SafeStateOutcome, Stood};

@@ -413,6 +413,19 @@ macro_rules! with_all_events {
                 /// How many values.
                 values: u64 = value,
             }
+            /// The file of recorded values is complete.
+            ValuesRecorded = 49 {
+                /// The messages in it: values, and what passed between jobs and everything around them.
+                messages: u64 = job,
+                /// Its size in bytes.
+                bytes: u64 = value,
+            }
+            /// Values, or what passed between jobs and everything around them, are not in the file of recorded values:
+            /// a ring or the file was full.
+            ValuesLost = 50 {
+                /// How many records.
+                records: u64 = value,
+            }
         }
     };
 }

@@ -4,6 +4,15 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+/// The file of recorded values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ValuesFileFigures {
+    /// Values in it, and records of what passed between jobs and everything around them.
+    pub messages: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
 /// A distribution of values in ns. Percentiles come from a histogram with three significant digits and are rounded
 /// up; the largest value is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

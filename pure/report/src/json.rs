@@ -7,7 +7,7 @@ use taut_plan::Basis;
 use crate::Ending;
 use crate::figures::{
     ChainFigures, ChannelFigures, CoreFigures, ModeChangeFigures, ProbeFigures, ResourceFigures,
-    ServiceChange, TaskFigures,
+    ServiceChange, TaskFigures, ValuesFileFigures,
 };
 use crate::report::Report;
 use crate::verdict::{Breach, RunVerdict, Warning};
@@ -52,6 +52,9 @@ struct Document<'a> {
     /// How long it took to bring the outputs to their safe state, if that succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     rested_ns: Option<u64>,
+    /// The file of recorded values, if a channel is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values_file: Option<ValuesFileFigures>,
     tasks: &'a [TaskFigures],
     channels: &'a [ChannelFigures],
     chains: &'a [ChainFigures],
@@ -113,6 +116,7 @@ pub(crate) fn write(report: &Report) -> String {
         ended_by,
         exit_code,
         rested_ns: report.rested_ns,
+        values_file: report.values_file,
         tasks: &report.tasks,
         channels: &report.channels,
         chains: &report.chains,

@@ -15,7 +15,9 @@ use crate::ages;
 use crate::blame::{self, CoreJobs, Finding, Pending, Stalls};
 use crate::decisions::Decisions;
 use crate::end;
-use crate::figures::{ChannelFigures, CoreFigures, Counts, ProbeFigures, ServiceChange, TaskFigures, Values};
+use crate::figures::{
+    ChannelFigures, CoreFigures, Counts, ProbeFigures, ServiceChange, TaskFigures, Values, ValuesFileFigures,
+};
 use crate::frame::{ErrorNames, error_names, facts, frame};
 use crate::jobs::{self, Early, Job, Open, TaskJobs};
 use crate::notes::Notes;
@@ -153,6 +155,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
         services: judge.services(),
         changes,
         rested_ns: end::rested_ns(&judge.seen),
+        values_file: judge.seen.values_file.map(|(messages, bytes)| ValuesFileFigures { messages, bytes }),
         verdict: judge.verdict(),
         warnings: judge.warnings,
         tasks,
@@ -249,6 +252,9 @@ impl<'a> Judge<'a> {
         if let Some(since) = run.since {
             let at_ns = self.since_begin(since.as_ns());
             self.warnings.push(Warning::Since { at_ns, records: run.dropped });
+        }
+        if self.seen.values_lost > 0 {
+            self.warnings.push(Warning::ValuesLost { records: self.seen.values_lost });
         }
         if !self.plan.proven {
             self.warnings.push(Warning::NotProven);

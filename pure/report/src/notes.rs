@@ -143,6 +143,12 @@ fn of_event(plan: &Plan, event: Event) -> Option<Content> {
         Event::Ceiling { resource, ceiling } => ceiling_of(plan, resource, ceiling),
         Event::Looked { task } => looked(plan, task)?,
         Event::Lost { task, records } => lost(Subject::Task(task.into()), "record", records),
+        Event::ValuesRecorded { messages, .. } => {
+            (Subject::Application, "values are in values.mcap".to_owned(), RUN, ("messages", messages))
+        }
+        Event::ValuesLost { records } => {
+            (Subject::Application, "values not recorded".to_owned(), TROUBLE, ("records", records))
+        }
         Event::CoreLost { core, records } => lost(Subject::Core(core.into()), "record", records),
         Event::Drop { channel, values, .. } => lost(Subject::Channel(channel.into()), "value", values),
         Event::LostBy { channel, reader, values } => lost_by(plan, channel, reader, values),

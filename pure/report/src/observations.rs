@@ -37,6 +37,10 @@ pub(crate) struct Observations {
     /// Jobs that ran when the application was ended without waiting for them.
     pub(crate) stood: Vec<Stood>,
     pub(crate) rests: Vec<AtRest>,
+    /// The file of recorded values: its messages and bytes.
+    pub(crate) values_file: Option<(u64, u64)>,
+    /// Records that are not in it.
+    pub(crate) values_lost: u64,
     /// Records of jobs of tasks that the plan does not have.
     pub(crate) strange: u64,
 }
@@ -299,6 +303,8 @@ impl Observations {
             Event::SafeState { heap_use, result, took } => {
                 self.rests.push(AtRest { result, took_ns: took.as_ns(), heap_use });
             }
+            Event::ValuesRecorded { messages, bytes } => self.values_file = Some((messages, bytes)),
+            Event::ValuesLost { records } => add(&mut self.values_lost, records),
             // The frame of the run, and the mark of a late job.
             Event::Begin { .. } | Event::End { .. } | Event::Miss { .. } => {}
             // Decisions.

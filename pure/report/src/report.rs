@@ -7,7 +7,7 @@ use taut_plan::Plan;
 use crate::decisions::Decisions;
 use crate::figures::{
     ChainFigures, ChannelFigures, CoreFigures, ModeChangeFigures, ProbeFigures, ResourceFigures,
-    ServiceChange, TaskFigures,
+    ServiceChange, TaskFigures, ValuesFileFigures,
 };
 use crate::jobs::Job;
 use crate::notes::Notes;
@@ -39,6 +39,8 @@ pub struct Report {
     pub(crate) ending: Ending,
     /// How long it took to bring the outputs to their safe state, if that succeeded.
     pub(crate) rested_ns: Option<u64>,
+    /// The file of recorded values, if a channel is recorded.
+    pub(crate) values_file: Option<ValuesFileFigures>,
     /// Complete jobs per task, by release, with the finding about each.
     pub(crate) jobs: Vec<Vec<(Job, Lateness)>>,
     /// The probe's records: CPU, instant of the wake, lateness; by time.

@@ -7,7 +7,7 @@ use crate::Ending;
 use crate::figures::{CoreFigures, Distribution};
 use crate::report::Report;
 use crate::table::{Table, number, word};
-use crate::verdict::RunVerdict;
+use crate::verdict::{RunVerdict, Warning};
 use crate::wording::{breach_text, plural, warning_text};
 
 const GREEN: &str = "32";
@@ -150,6 +150,16 @@ impl Page {
         }
         if let Some(took_ns) = report.rested_ns {
             self.item(DIM, "·", &format!("outputs were brought to rest in {}", span(took_ns)));
+        }
+        if let Some(file) = report.values_file {
+            let (messages, kib) =
+                (plural(file.messages, "message", "messages"), file.bytes.div_ceil(1 << 10));
+            let lost = if report.warnings.iter().any(|of| matches!(of, Warning::ValuesLost { .. })) {
+                ""
+            } else {
+                ", none lost"
+            };
+            self.item(DIM, "·", &format!("values.mcap has {messages} in {kib} KiB{lost}"));
         }
         for warning in &report.warnings {
             self.item(YELLOW, "!", &warning_text(warning));

@@ -480,6 +480,11 @@ pub struct JobFailures {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "warning", rename_all = "kebab-case")]
 pub enum Warning {
+    /// Records are not in the file of recorded values.
+    ValuesLost {
+        /// How many.
+        records: u64,
+    },
     /// The plan does not prove every deadline and chain.
     NotProven,
     /// The process lacked what a guarantee needs, so the proof did not hold for this run.

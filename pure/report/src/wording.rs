@@ -432,6 +432,10 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
         Warning::Lost { task, records } => {
             format!("{} of `{task}` lost", plural(*records, "record", "records"))
         }
+        Warning::ValuesLost { records } => {
+            let records = plural(*records, "record", "records");
+            format!("{records} of values lost, so `taut replay --code` cannot replay this run")
+        }
         Warning::Since { at_ns, records } => since(*at_ns, *records),
         Warning::NotJudged { findings } => not_judged(*findings),
         Warning::Paused { findings } => format!(

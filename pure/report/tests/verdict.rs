@@ -1255,3 +1255,32 @@ fn a_deadline_that_the_runtime_saw_pass_is_missed() {
         matches!(&breaches[..], [Breach::Response { task, job: 10, missed: true, .. }] if task == "output")
     );
 }
+
+/// The file of recorded values is named with its size, and losses are a warning: no deadline rests on it.
+#[test]
+fn recorded_values_are_shown() {
+    let record =
+        |kind, job, value| Record { at: Instant::from_ns(BEGIN), kind, cpu: 0, subject: 0, job, value };
+    let judged = |more: &[Record]| {
+        let mut run = run(Script::quiet());
+        run.records.extend_from_slice(more);
+        Report::new(&plan(), &run)
+    };
+    let recorded = record(Kind::ValuesRecorded, 12, 2_049);
+    let whole = judged(&[recorded]);
+    assert_eq!((whole.verdict(), whole.warnings().len()), (&RunVerdict::Kept, 0));
+    assert!(whole.text(100, false).contains("values.mcap has 12 messages in 3 KiB, none lost"));
+    assert!(whole.json().contains("\"values_file\": {"));
+    let lossy = judged(&[recorded, record(Kind::ValuesLost, 0, 5)]);
+    assert_eq!(
+        (lossy.verdict(), lossy.warnings()),
+        (&RunVerdict::Kept, &[Warning::ValuesLost { records: 5 }][..])
+    );
+    let text = lossy.text(120, false);
+    assert!(text.contains("values.mcap has 12 messages in 3 KiB\n"), "{text}");
+    assert!(
+        text.contains("5 records of values lost, so `taut replay --code` cannot replay this run"),
+        "{text}"
+    );
+    assert!(!report(Script::quiet()).json().contains("values_file"));
+}

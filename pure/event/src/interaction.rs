@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What passes between a job's code and everything around it: values, instants, outcomes. A code that does not depend on
+//! anything else does the same again if it gets the same again.
+//!
+//! A recorded run has a topic `taut/jobs/TASK` for each task whose code it can replay, with an interaction in each message.
+//! The table lists all of them: their numbers, and the words that carry their fields.
+
+use std::fmt;
+
+/// Bytes of an interaction.
+pub const INTERACTION_BYTES: usize = 19;
+
+/// The schema of the topics of interactions, a ROS 1 message.
+pub const INTERACTION_SCHEMA: &str = "\
+uint8 BEGIN=1
+uint8 END=2
+uint8 SENT=3
+uint8 REFUSED=4
+uint8 RECEIVED=5
+uint8 NOTHING=6
+uint8 CLOCK=7
+uint8 USED=8
+uint8 CHECKPOINT=9
+uint64 number
+uint64 value
+uint16 channel
+uint8 kind
+";
+
+/// The code of its component that a job ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum RanCode {
+    /// The task's own.
+    Task = 0,
+    /// `reset`.
+    Reset = 1,
+    /// `resume`.
+    Resume = 2,
+    /// `pause`.
+    Pause = 3,
+    /// `stop`.
+    Stop = 4,
+}
+
+impl RanCode {
+    fn from_number(number: u16) -> Option<Self> {
+        [Self::Task, Self::Reset, Self::Resume, Self::Pause, Self::Stop]
+            .into_iter()
+            .find(|code| *code as u16 == number)
+    }
+}
+
+/// How the code of a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobOutcome {
+    /// Without a failure.
+    Done,
+    /// With this code of the application.
+    Failed(u32),
+    /// A scope was too small.
+    Scope,
+    /// It did not get a lock.
+    Lock,
+    /// It was killed.
+    Killed,
+    /// It panicked.
+    Panicked,
+}
+
+/// From here on a number of an outcome is a code of the application.
+const CODES: u64 = 1 << 32;
+
+impl JobOutcome {
+    fn number(self) -> u64 {
+        match self {
+            Self::Done => 0,
+            Self::Scope => 1,
+            Self::Lock => 2,
+            Self::Killed => 3,
+            Self::Panicked => 4,
+            Self::Failed(code) => CODES | u64::from(code),
+        }
+    }
+
+    fn from_number(number: u64) -> Option<Self> {
+        let fixed = [Self::Done, Self::Scope, Self::Lock, Self::Killed, Self::Panicked];
+        let code = number.checked_sub(CODES).and_then(|code| u32::try_from(code).ok());
+        code.map(Self::Failed).or_else(|| fixed.into_iter().find(|outcome| outcome.number() == number))
+    }
+}
+
+impl fmt::Display for JobOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => f.write_str("done"),
+            Self::Failed(code) => write!(f, "failed with code {code}"),
+            Self::Scope => f.write_str("a scope was too small"),
+            Self::Lock => f.write_str("did not get a lock"),
+            Self::Killed => f.write_str("killed"),
+            Self::Panicked => f.write_str("panicked"),
+        }
+    }
+}
+
+/// What passed between a job's code and everything around it. Channels are positions in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each variant says what its fields are")]
+pub enum Interaction {
+    /// The code began, in this job, which was released at this instant of the monotonic clock (ns).
+    Begin { job: u64, release_ns: u64, code: RanCode },
+    /// The code ended.
+    End { job: u64, outcome: JobOutcome },
+    /// It sent or published a value. Its sender counts from 1.
+    Sent { channel: u16, number: u64 },
+    /// A value was refused: the job had sent as many as it may, or else the channel did not take it.
+    Refused { channel: u16, too_many: bool },
+    /// It received or read a value: the one with this number. `lost` values were dropped before it. A reader of a client's
+    /// channel counts what it reads from 1; other values have the sender's number.
+    Received { channel: u16, number: u64, lost: u64 },
+    /// It looked, and there was no value.
+    Nothing { channel: u16 },
+    /// It asked for the time, and got this instant (ns).
+    Clock { now_ns: u64 },
+    /// It asked how long it has executed, and got this time (ns).
+    Used { time_ns: u64 },
+    /// It came to a checkpoint, and was or was not to end there.
+    Checkpoint { is_killed: bool },
+}
+
+impl Interaction {
+    /// Its number, channel, and two words.
+    fn words(self) -> (u8, u16, u64, u64) {
+        match self {
+            Self::Begin { job, release_ns, code } => (1, code as u16, job, release_ns),
+            Self::End { job, outcome } => (2, 0, job, outcome.number()),
+            Self::Sent { channel, number } => (3, channel, number, 0),
+            Self::Refused { channel, too_many } => (4, channel, 0, too_many.into()),
+            Self::Received { channel, number, lost } => (5, channel, number, lost),
+            Self::Nothing { channel } => (6, channel, 0, 0),
+            Self::Clock { now_ns } => (7, 0, 0, now_ns),
+            Self::Used { time_ns } => (8, 0, 0, time_ns),
+            Self::Checkpoint { is_killed } => (9, 0, 0, is_killed.into()),
+        }
+    }
+
+    fn from_words(kind: u8, channel: u16, number: u64, value: u64) -> Option<Self> {
+        let flag = || [false, true].into_iter().find(|flag| u64::from(*flag) == value);
+        Some(match kind {
+            1 => Self::Begin { job: number, release_ns: value, code: RanCode::from_number(channel)? },
+            2 => Self::End { job: number, outcome: JobOutcome::from_number(value)? },
+            3 => Self::Sent { channel, number },
+            4 => Self::Refused { channel, too_many: flag()? },
+            5 => Self::Received { channel, number, lost: value },
+            6 => Self::Nothing { channel },
+            7 => Self::Clock { now_ns: value },
+            8 => Self::Used { time_ns: value },
+            9 => Self::Checkpoint { is_killed: flag()? },
+            _ => return None,
+        })
+    }
+
+    /// Its bytes, as the schema describes them.
+    pub fn to_bytes(self) -> [u8; INTERACTION_BYTES] {
+        let (kind, channel, number, value) = self.words();
+        let mut bytes = [0; INTERACTION_BYTES];
+        bytes[..8].copy_from_slice(&number.to_le_bytes());
+        bytes[8..16].copy_from_slice(&value.to_le_bytes());
+        bytes[16..18].copy_from_slice(&channel.to_le_bytes());
+        bytes[18] = kind;
+        bytes
+    }
+
+    /// The interaction of these bytes; `None` if they are of none.
+    pub fn from_bytes(bytes: [u8; INTERACTION_BYTES]) -> Option<Self> {
+        let (&[number, value], &[low, high, kind]) = bytes.as_chunks::<8>() else { return None };
+        let (number, value) = (u64::from_le_bytes(number), u64::from_le_bytes(value));
+        Self::from_words(kind, u16::from_le_bytes([low, high]), number, value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_read_as_they_were_written() {
+        const BIG: u64 = 0xfedc_ba98_7654_3210;
+        let outcomes =
+            [JobOutcome::Done, JobOutcome::Failed(7), JobOutcome::Failed(u32::MAX), JobOutcome::Scope]
+                .into_iter()
+                .chain([JobOutcome::Lock, JobOutcome::Killed, JobOutcome::Panicked]);
+        let ends = outcomes.map(|outcome| Interaction::End { job: BIG, outcome });
+        let codes = [RanCode::Task, RanCode::Reset, RanCode::Resume, RanCode::Pause, RanCode::Stop];
+        let begins = codes.map(|code| Interaction::Begin { job: 3, release_ns: BIG, code });
+        let others = [
+            Interaction::Sent { channel: 0xabcd, number: BIG },
+            Interaction::Refused { channel: 1, too_many: true },
+            Interaction::Refused { channel: 1, too_many: false },
+            Interaction::Received { channel: 2, number: BIG, lost: 9 },
+            Interaction::Nothing { channel: 3 },
+            Interaction::Clock { now_ns: BIG },
+            Interaction::Used { time_ns: BIG },
+            Interaction::Checkpoint { is_killed: true },
+            Interaction::Checkpoint { is_killed: false },
+        ];
+        for interaction in ends.chain(begins).chain(others) {
+            assert_eq!(Interaction::from_bytes(interaction.to_bytes()), Some(interaction));
+        }
+    }
+
+    /// A file of another version, or a hostile one.
+    #[test]
+    fn others_are_none() {
+        for (kind, channel, value) in
+            [(0, 0, 0), (10, 0, 0), (255, 0, 0), (1, 5, 0), (2, 0, 5), (4, 0, 2), (9, 0, 2)]
+        {
+            let mut bytes = [0; INTERACTION_BYTES];
+            (bytes[8], bytes[16], bytes[18]) = (value, channel, kind);
+            assert_eq!(Interaction::from_bytes(bytes), None, "{kind} {channel} {value}");
+        }
+    }
+
+    /// The constants of the schema are the numbers, and its fields have the size of the bytes.
+    #[test]
+    fn the_schema_is_of_these_bytes() {
+        let samples = [
+            ("BEGIN", Interaction::Begin { job: 0, release_ns: 0, code: RanCode::Task }),
+            ("END", Interaction::End { job: 0, outcome: JobOutcome::Done }),
+            ("SENT", Interaction::Sent { channel: 0, number: 0 }),
+            ("REFUSED", Interaction::Refused { channel: 0, too_many: false }),
+            ("RECEIVED", Interaction::Received { channel: 0, number: 0, lost: 0 }),
+            ("NOTHING", Interaction::Nothing { channel: 0 }),
+            ("CLOCK", Interaction::Clock { now_ns: 0 }),
+            ("USED", Interaction::Used { time_ns: 0 }),
+            ("CHECKPOINT", Interaction::Checkpoint { is_killed: false }),
+        ];
+        for (word, interaction) in samples {
+            assert!(
+                INTERACTION_SCHEMA.contains(&format!("uint8 {word}={}\n", interaction.to_bytes()[18])),
+                "{word}"
+            );
+        }
+        let fields = INTERACTION_SCHEMA.lines().filter(|line| !line.contains('='));
+        let bits = fields.map(|field| field[4..].split(' ').next().unwrap().parse::<usize>().unwrap());
+        assert_eq!(bits.sum::<usize>(), INTERACTION_BYTES * 8);
+    }
+}
