@@ -141,6 +141,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/notified", "starts other processes"),
     ("run/outside", "starts other processes"),
     ("run/receivers", "a booted application: `mmap` with MAP_POPULATE"),
+    ("run/replayed", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/rests", "starts other processes"),
     ("run/states", "starts other processes"),
     ("run/threads", "constants: the compiler checks them"),

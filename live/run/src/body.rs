@@ -9,7 +9,7 @@
 
 use std::error::Error;
 
-use taut_event::Kind;
+use taut_event::{Kind, RanCode};
 
 use crate::Component;
 use crate::bench_resource::BenchJob;
@@ -52,6 +52,9 @@ pub(crate) trait TaskKind: Send {
     /// On a dispatched core: what the release of a job leads to, which arrived at `arrival_ns`.
     fn released(&mut self, context: &mut JobContext<'_>, arrival_ns: u64) -> Release<Self::Cause>;
 
+    /// In a replay: what the next job is for, whose code begins at `now_ns`.
+    fn replayed_cause(&self, now_ns: u64) -> Self::Cause;
+
     /// Runs the component's code in a job.
     fn run(&mut self, cause: Self::Cause, job: &mut Job<'_>) -> Result<(), Failure>;
 }
@@ -74,6 +77,8 @@ pub(crate) trait Body: Send {
         bench: BenchJob,
         end_ns: u64,
     ) -> bool;
+    /// In a replay: runs the code that a recorded job ran.
+    fn run_replayed(&mut self, context: &mut JobContext<'_>, job: Released, code: RanCode, bench: BenchJob);
     /// Runs after the last job, unless the component has failed or was stopped before. [`Body::run_native`] calls it
     /// itself.
     fn stop(&mut self);
@@ -151,6 +156,27 @@ impl<K: TaskKind> Body for K {
             }
         }
         !context.is_over()
+    }
+
+    fn run_replayed(&mut self, context: &mut JobContext<'_>, job: Released, code: RanCode, bench: BenchJob) {
+        let change = match code {
+            RanCode::Task => {
+                let cause = self.replayed_cause(context.now_ns());
+                return context.execute_replayed(job, bench, JobCode::Task, |job| self.run(cause, job));
+            }
+            RanCode::Reset => {
+                let reset = |job: &mut Job<'_>| self.component().reset(job);
+                return context.execute_replayed(job, bench, JobCode::Reset, reset);
+            }
+            RanCode::Resume => State::Running,
+            RanCode::Pause => State::Paused,
+            RanCode::Stop => State::Stopped,
+        };
+        context.set_followed(change);
+        context.execute_replayed(job, bench, JobCode::Change, |_| {
+            notify(self.component(), change);
+            Ok(())
+        });
     }
 
     fn stop(&mut self) {

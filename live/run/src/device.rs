@@ -148,6 +148,8 @@ impl<T: Task> TaskKind for DeviceBody<T> {
         }
     }
 
+    fn replayed_cause(&self, _: u64) {}
+
     fn run(&mut self, (): (), job: &mut Job<'_>) -> Result<(), Failure> {
         self.task.release(job)
     }

@@ -9,12 +9,14 @@ use taut_event::Kind;
 use taut_lock::Listener;
 use taut_sys::clock;
 use taut_time::Duration;
+use zerocopy::IntoBytes;
 
 use crate::job::EventRecorder;
 use crate::locked::Locked;
 use crate::payload::{Own, Payload};
 use crate::queue::{QueueSlot, QueueView, Wakes};
 use crate::state::{StateSlot, StateView};
+use crate::values::TaskValues;
 use crate::{Caller, Context};
 
 /// How long a best-effort sender waits before it tries again to send into a full queue.
@@ -158,17 +160,23 @@ impl<P: Payload> QueueWriter<'_, P> {
         let sent_ns = event_recorder.now_ns();
         if C::REAL_TIME && !self.rate.allows(job) {
             event_recorder.other(sent_ns, Kind::TooMany, self.channel, job, 1);
+            event_recorder.values().refused(sent_ns, self.channel, true);
             return Err(SendError::TooMany(()));
         }
-        if self.slot.push(self.own.set(sent_ns, self.sequence + 1, value)) {
+        let replayed = event_recorder.values().answer_send(self.channel);
+        let is_in =
+            replayed.unwrap_or_else(|| self.slot.push(self.own.set(sent_ns, self.sequence + 1, value)));
+        if is_in {
             self.sequence += 1;
             self.rate.count();
             event_recorder.other(sent_ns, Kind::Send, self.channel, job, self.sequence);
+            event_recorder.values().sent(sent_ns, self.channel, self.sequence, value.as_bytes());
             self.wakes.notify();
             return Ok(());
         }
         if C::REAL_TIME {
             event_recorder.other(sent_ns, Kind::Drop, self.channel, job, 1);
+            event_recorder.values().refused(sent_ns, self.channel, false);
         }
         Err(SendError::Full(()))
     }
@@ -223,10 +231,22 @@ impl<P: Payload> QueueReader<'_, P> {
         if self.owner.is_some_and(|owner| owner != event_recorder.subject()) {
             return None;
         }
-        let lost = self.view.pop(self.own.stamped_mut())?;
+        let replayed =
+            event_recorder.values().answer_read(self.channel, self.own.stamped_mut().as_mut_bytes());
+        let popped = match replayed {
+            Some(answer) => answer.map(|(lost, _)| lost),
+            None => self.view.pop(self.own.stamped_mut()),
+        };
+        let Some(lost) = popped else {
+            if event_recorder.values().logs() {
+                event_recorder.values().nothing(event_recorder.now_ns(), self.channel);
+            }
+            return None;
+        };
         let stamped = self.own.stamped();
         let now_ns = event_recorder.now_ns();
         let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
+        event_recorder.values().received(now_ns, self.channel, sequence, lost, stamped.value_bytes());
         if lost > 0 {
             self.lost = self.lost.saturating_add(lost);
             record_lost(event_recorder, (self.channel, self.of_several), now_ns, lost);
@@ -357,21 +377,26 @@ impl<P: Payload> StateWriter<'_, P> {
         let sent_ns = event_recorder.now_ns();
         if C::REAL_TIME && !self.rate.allows(job) {
             event_recorder.other(sent_ns, Kind::TooMany, self.channel, job, 1);
+            event_recorder.values().refused(sent_ns, self.channel, true);
             return Err(PublishError::TooMany(()));
         }
+        let replayed = event_recorder.values().answer_send(self.channel);
         let stamped = self.own.set(sent_ns, self.sequence + 1, value);
-        let is_published = match &mut self.slot {
-            WritingEnd::Free(slot) => slot.publish(stamped),
-            WritingEnd::Locked(locked) => locked.put(by, stamped),
+        let is_published = match (replayed, &mut self.slot) {
+            (Some(is_taken), _) => is_taken,
+            (None, WritingEnd::Free(slot)) => slot.publish(stamped),
+            (None, WritingEnd::Locked(locked)) => locked.put(by, stamped),
         };
         let (event_recorder, job) = by.event_recorder();
         if !is_published {
             event_recorder.other(sent_ns, Kind::Drop, self.channel, job, 1);
+            event_recorder.values().refused(sent_ns, self.channel, false);
             return Err(PublishError::Busy(()));
         }
         self.sequence += 1;
         self.rate.count();
         event_recorder.other(sent_ns, Kind::Send, self.channel, job, self.sequence);
+        event_recorder.values().sent(sent_ns, self.channel, self.sequence, value.as_bytes());
         Ok(())
     }
 }
@@ -398,18 +423,35 @@ impl<P: Payload> StateReader<'_, P> {
     /// As [`StateReader::latest`], but borrows the value from this end's own copy: a large value, of more than a
     /// kilobyte, is not moved on its way.
     pub fn latest_ref(&mut self, by: &mut impl Caller) -> Option<&P> {
+        let (event_recorder, _) = by.event_recorder();
+        let replayed =
+            event_recorder.values().answer_read(self.channel, self.own.stamped_mut().as_mut_bytes());
         let stamped = self.own.stamped_mut();
-        let is_there = match &mut self.slot {
-            ReadingEnd::Free(slot) => slot.read(stamped) == Ok(true),
-            ReadingEnd::Locked(locked) => locked.get(by, stamped),
+        let is_there = match (replayed, &mut self.slot) {
+            (Some(answer), _) => answer.is_some(),
+            (None, ReadingEnd::Free(slot)) => slot.read(stamped) == Ok(true),
+            (None, ReadingEnd::Locked(locked)) => locked.get(by, stamped),
         };
+        let (event_recorder, _) = by.event_recorder();
         if !is_there {
+            if event_recorder.values().logs() {
+                event_recorder.values().nothing(event_recorder.now_ns(), self.channel);
+            }
             return None;
         }
         let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
+        if !matches!(event_recorder.values(), TaskValues::Unrecorded) {
+            let now_ns = event_recorder.now_ns();
+            event_recorder.values().received(
+                now_ns,
+                self.channel,
+                sequence,
+                0,
+                self.own.stamped().value_bytes(),
+            );
+        }
         if (sent_ns, sequence) != self.seen {
             self.seen = (sent_ns, sequence);
-            let (event_recorder, _) = by.event_recorder();
             let now_ns = event_recorder.now_ns();
             event_recorder.other(
                 now_ns,

@@ -77,6 +77,8 @@ pub enum Error {
     Thread(String),
     /// A [bench](crate::bench) cannot do this.
     Bench(String),
+    /// The code cannot be replayed with these recorded values.
+    Replay(String),
     /// An error of the application.
     Application(Box<dyn std::error::Error>),
 }
@@ -135,7 +137,7 @@ impl fmt::Display for Error {
             Self::Region(channel) => {
                 write!(f, "the planned region of channel `{channel}` does not fit; run `taut plan`")
             }
-            Self::Thread(what) | Self::Bench(what) => f.write_str(what),
+            Self::Thread(what) | Self::Bench(what) | Self::Replay(what) => f.write_str(what),
             Self::Application(error) => error.fmt(f),
         }
     }

@@ -13,6 +13,7 @@ use taut_trace::Recorder;
 use crate::bench_resource::BenchJob;
 use crate::clock::RunClock;
 use crate::resource::Resource;
+use crate::values::TaskValues;
 
 /// Why a job failed. The job ends; its task goes on with the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,7 @@ pub(crate) struct EventRecorder {
     recorder: Recorder,
     subject: u16,
     clock: RunClock,
+    values: TaskValues,
 }
 
 impl EventRecorder {
@@ -69,7 +71,18 @@ impl EventRecorder {
     }
 
     pub(crate) fn with_clock(recorder: Recorder, subject: u16, clock: RunClock) -> Self {
-        Self { recorder, subject, clock }
+        Self { recorder, subject, clock, values: TaskValues::Unrecorded }
+    }
+
+    /// The same, with what becomes of the values of its ends.
+    pub(crate) fn with_values(self, values: TaskValues) -> Self {
+        Self { values, ..self }
+    }
+
+    /// What becomes of the values of its ends.
+    #[inline]
+    pub(crate) fn values(&self) -> &TaskValues {
+        &self.values
     }
 
     /// The time now, on the run's clock (ns).
@@ -163,7 +176,8 @@ impl<'j> Job<'j> {
     /// In a [bench](crate::bench) the first call gives the instant at which the job's code runs, and each further call a
     /// microsecond more, so that code which waits for an instant comes to it.
     pub fn now(&self) -> Instant {
-        Instant::from_ns(self.event_recorder.clock.read_ns())
+        let EventRecorder { clock, values, .. } = &*self.event_recorder;
+        Instant::from_ns(values.clock(|| clock.read_ns()))
     }
 
     /// The processor time that the job has used so far: without the time in which its core ran other threads, but with
@@ -172,10 +186,12 @@ impl<'j> Job<'j> {
     ///
     /// *Real-time*: one system call, about half a microsecond.
     pub fn used(&self) -> Duration {
-        match &self.driver {
-            JobDriver::Bench(job) => job.execution,
-            _ => Duration::from_ns(clock::thread_cpu_ns().saturating_sub(self.began_ns)),
-        }
+        let EventRecorder { clock: run_clock, values, .. } = &*self.event_recorder;
+        let used_ns = || match &self.driver {
+            JobDriver::Bench(job) => job.execution.as_ns(),
+            _ => clock::thread_cpu_ns().saturating_sub(self.began_ns),
+        };
+        Duration::from_ns(values.used(|| run_clock.now_ns(), used_ns))
     }
 
     /// Runs `section` with the value of a resource, while no other job holds the resource. Locks end in reverse
@@ -237,12 +253,13 @@ impl<'j> Job<'j> {
     /// # Errors
     /// [`Failure::Killed`].
     pub fn checkpoint(&mut self) -> Result<(), Failure> {
-        match &mut self.driver {
-            JobDriver::Thread => Ok(()),
-            JobDriver::Dispatcher(job) => job.checkpoint().map_err(|_| Failure::Killed),
-            JobDriver::Bench(job) if job.is_killed => Err(Failure::Killed),
-            JobDriver::Bench(_) => Ok(()),
-        }
+        let is_killed = match &mut self.driver {
+            JobDriver::Thread => false,
+            JobDriver::Dispatcher(job) => job.checkpoint().is_err(),
+            JobDriver::Bench(job) => job.is_killed,
+        };
+        let EventRecorder { clock, values, .. } = &*self.event_recorder;
+        if values.checkpoint(|| clock.now_ns(), is_killed) { Err(Failure::Killed) } else { Ok(()) }
     }
 
     /// The release scope: empty when the job starts, forgotten when it ends. A job cannot keep what it allocates

@@ -47,6 +47,7 @@ mod probe;
 mod queue;
 mod receiver;
 mod recording;
+mod replay;
 mod resource;
 mod runtime;
 mod safe_state;
@@ -55,6 +56,7 @@ mod supervisor;
 mod tap;
 mod threads;
 mod triggered;
+mod values;
 
 pub use alarm::{AlarmReader, AlarmRefused, AlarmSetter, AlarmToken, DueAlarm};
 pub use app::{App, Service};
@@ -73,6 +75,7 @@ pub use message::{Delivered, MessageReader};
 pub use modes::ModeError;
 pub use panics::report_panics;
 pub use payload::Payload;
+pub use replay::{ReplayConfig, replay};
 pub use supervisor::{AppEnd, Config, RECORDING, RunObserver, run};
 
 pub use resource::Resource;

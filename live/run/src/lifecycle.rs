@@ -34,7 +34,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use taut_event::{Counter, Kind};
+use taut_event::{Counter, JobOutcome, Kind, RanCode};
 use taut_exec::{Remedy, Trouble};
 use taut_lock::Listener;
 use taut_plan::{FailureRemedy, HeapPolicy, Overrun};
@@ -49,10 +49,14 @@ use crate::flow::{NotBegun, TaskFlows};
 use crate::guard::heap_uses;
 use crate::job::{EventRecorder, Failure, Job, JobDriver};
 use crate::modes::FollowedMode;
+use crate::values::TaskValues;
 
 /// In the record of a service: the task was reset because the service restarted. The other numbers are those of
 /// [`State`].
 const RESTARTED: u64 = 4;
+
+/// The number of code that runs outside of jobs, in recorded values.
+const OUTSIDE: u64 = u64::MAX;
 
 /// The planned timing of a task.
 #[derive(Clone, Debug)]
@@ -252,10 +256,18 @@ impl<'s> JobContext<'s> {
         // What a panic leaves in the middle of a change is the component, which runs `reset` before any other code, and
         // values under locks, which are poisoned.
         let runs = which != JobCode::Change || self.condition == Condition::Sound;
+        let logs = runs && event_recorder.values().logs();
+        if logs {
+            let ran = ran_code(which, self.followed.state());
+            event_recorder.values().begin(event_recorder.now_ns(), number, release_ns, ran);
+        }
         let ended = catch_unwind(AssertUnwindSafe(|| {
             let mut job = Job { driver, number, release_ns, deadline_ns, began_ns, scope, event_recorder };
             if runs { code(&mut job) } else { Ok(()) }
         }));
+        if logs {
+            self.event_recorder.values().end(self.event_recorder.now_ns(), number, outcome(&ended));
+        }
         self.has_unwound = ended.is_err();
         let result = match (ended, which) {
             (Ok(result), JobCode::Task) => result,
@@ -288,6 +300,15 @@ impl<'s> JobContext<'s> {
         };
         self.complete_flows();
         result
+    }
+
+    /// Records, for a replay of the code, that a component follows its service outside of a job.
+    pub(crate) fn record_followed(&self, release_ns: u64) {
+        let (values, now_ns) = (self.event_recorder.values(), self.now_ns());
+        if values.logs() {
+            values.begin(now_ns, OUTSIDE, release_ns, ran_code(JobCode::Change, self.followed.state()));
+            values.end(now_ns, OUTSIDE, JobOutcome::Done);
+        }
     }
 
     /// The component has failed in a job.
@@ -395,6 +416,28 @@ impl<'s> JobContext<'s> {
         self.heap_before = heap_uses();
         let result = self.execute(job, JobDriver::Bench(bench), 0, which, code);
         self.record_completion(job, result, used_ns, end_ns);
+    }
+
+    /// Runs a job of a replay. Nothing is recorded but its values.
+    pub(crate) fn execute_replayed(
+        &mut self,
+        job: Released,
+        bench: BenchJob,
+        which: JobCode,
+        code: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>,
+    ) {
+        // How it ended is among the values.
+        let _ = self.execute(job, JobDriver::Bench(bench), 0, which, code);
+    }
+
+    /// In a replay: the component follows its service to this state.
+    pub(crate) fn set_followed(&mut self, state: State) {
+        self.followed = self.followed.in_state(state);
+    }
+
+    /// What becomes of the values of the task's ends.
+    pub(crate) fn values(&self) -> &TaskValues {
+        self.event_recorder.values()
     }
 
     /// Records the overrun of a native job that ended at `end_ns`, and returns the remedy; `None` if the job did not
@@ -617,6 +660,29 @@ pub(crate) fn drop_panic(panic: Box<dyn std::any::Any + Send>) {
 /// How often the calling thread has used the heap since it had used it `before` times; 0 if nothing counts.
 fn uses_since(before: Option<u64>) -> u64 {
     heap_uses().zip(before).map_or(0, |(after, before)| after - before)
+}
+
+/// The code that ran in a job.
+fn ran_code(which: JobCode, followed: State) -> RanCode {
+    match (which, followed) {
+        (JobCode::Task, _) => RanCode::Task,
+        (JobCode::Reset, _) => RanCode::Reset,
+        (JobCode::Change, State::Running) => RanCode::Resume,
+        (JobCode::Change, State::Paused) => RanCode::Pause,
+        (JobCode::Change, State::Stopped) => RanCode::Stop,
+    }
+}
+
+/// How the code of a job ended.
+fn outcome<P>(ended: &Result<Result<(), Failure>, P>) -> JobOutcome {
+    match ended {
+        Ok(Ok(())) => JobOutcome::Done,
+        Ok(Err(Failure::Code(code))) => JobOutcome::Failed(*code),
+        Ok(Err(Failure::Scope(_))) => JobOutcome::Scope,
+        Ok(Err(Failure::Lock(_))) => JobOutcome::Lock,
+        Ok(Err(Failure::Killed)) => JobOutcome::Killed,
+        Err(_) => JobOutcome::Panicked,
+    }
 }
 
 /// Notifies a component of its service's state.

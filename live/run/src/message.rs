@@ -12,6 +12,7 @@ use std::cmp::Reverse;
 use taut_event::Kind;
 use taut_plan::{LanePlan, MessageOrder, WholeNumber};
 use taut_share::queue::qrtr;
+use zerocopy::IntoBytes;
 
 use crate::Job;
 use crate::endpoint::JobRate;
@@ -139,10 +140,22 @@ impl<P: Payload> MessageReader<'_, P> {
         if self.owner != event_recorder.subject() || !self.rate.allows(number) {
             return None;
         }
-        let at = match self.order {
-            Order::Sender => self.take_first()?,
-            Order::Fifo => self.take_oldest(event_recorder.now_ns())?,
-            Order::Specified(by) => self.take_most_urgent(by)?,
+        // Every lane of a message stands for all of them.
+        let first = self.lanes.first().map_or(0, |lane| lane.channel);
+        let replayed = event_recorder.values().answer_read(first, self.own.stamped_mut().as_mut_bytes());
+        let taken = match (replayed, self.order) {
+            (Some(answer), _) => {
+                answer.and_then(|(_, of)| self.lanes.iter().position(|lane| lane.channel == of))
+            }
+            (None, Order::Sender) => self.take_first(),
+            (None, Order::Fifo) => self.take_oldest(event_recorder.now_ns()),
+            (None, Order::Specified(by)) => self.take_most_urgent(by),
+        };
+        let Some(at) = taken else {
+            if event_recorder.values().logs() {
+                event_recorder.values().nothing(event_recorder.now_ns(), first);
+            }
+            return None;
         };
         self.rate.count();
         let (lane, stamped) = (&self.lanes[at], self.own.stamped());
@@ -150,6 +163,7 @@ impl<P: Payload> MessageReader<'_, P> {
         let now_ns = event_recorder.now_ns();
         let latency_ns = now_ns.saturating_sub(sent_ns);
         event_recorder.other(now_ns, Kind::Receive, lane.channel, sequence, latency_ns);
+        event_recorder.values().received(now_ns, lane.channel, sequence, 0, stamped.value_bytes());
         Some(Delivered { value: self.own.value(), sender: lane.sender })
     }
 

@@ -27,6 +27,7 @@ impl<T: Task> PeriodicBody<T> {
         }
         if let Some(state) = context.follow_service(release_ns) {
             if !context.has_failed() {
+                context.record_followed(release_ns);
                 notify(&mut self.task, state);
             }
             context.acknowledge();
@@ -53,6 +54,8 @@ impl<T: Task> TaskKind for PeriodicBody<T> {
     fn released(&mut self, context: &mut JobContext<'_>, arrival_ns: u64) -> Release<()> {
         self.by_service(context, arrival_ns)
     }
+
+    fn replayed_cause(&self, _: u64) {}
 
     fn run(&mut self, (): (), job: &mut Job<'_>) -> Result<(), Failure> {
         self.task.release(job)

@@ -11,7 +11,7 @@
 
 use taut_lock::Listener;
 use taut_sys::clock;
-use zerocopy::FromZeros;
+use zerocopy::{FromZeros, IntoBytes};
 
 use crate::body::{Release, TaskKind};
 use crate::endpoint::{record_lost, record_received};
@@ -20,6 +20,7 @@ use crate::lifecycle::JobContext;
 use crate::native::TaskThread;
 use crate::payload::{Payload, Stamped};
 use crate::queue::QueueView;
+use crate::values::TaskValues;
 use crate::{Component, Receiver};
 
 /// A receiver, with the ends on which it waits.
@@ -66,6 +67,14 @@ impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
         self.lost += lost.unwrap_or(0);
         self.taken = lost.map(|_| stamped);
         self.taken.is_some()
+    }
+
+    /// Takes the value that the recorded job got.
+    #[cold]
+    fn take_replayed(&mut self, values: &TaskValues) {
+        let mut stamped = Stamped::<P>::new_zeroed();
+        let answer = values.answer_read(self.channel, stamped.as_mut_bytes()).flatten();
+        self.taken = answer.map(|_| stamped);
     }
 
     /// Waits until the next job may be released and has something to do; `None` if the application stops first.
@@ -176,7 +185,18 @@ impl<P: Payload, R: Receiver<P>> TaskKind for ReceiverBody<'_, P, R> {
         }
     }
 
+    fn replayed_cause(&self, now_ns: u64) -> u64 {
+        now_ns
+    }
+
     fn run(&mut self, now_ns: u64, job: &mut Job<'_>) -> Result<(), Failure> {
+        let values = job.event_recorder.values();
+        if matches!(values, TaskValues::Replayed(_)) {
+            self.take_replayed(values);
+        }
+        if let Some(stamped) = &self.taken {
+            values.received(now_ns, self.channel, stamped.sequence, 0, stamped.value_bytes());
+        }
         let Some(Stamped { sent_ns, sequence, value }) = self.taken.take() else { return Ok(()) };
         let latency_ns = now_ns.saturating_sub(sent_ns);
         let channel = (self.channel, self.of_several);

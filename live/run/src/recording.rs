@@ -13,6 +13,7 @@ use crate::control::Control;
 use crate::outside::Lookout;
 use crate::safe_state::record;
 use crate::threads::ThreadHandle;
+use crate::values::ValuesFile;
 
 /// Sleep between two rounds.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
@@ -22,11 +23,17 @@ pub(crate) struct Recording<'p, W: RecordingSink> {
     plan: &'p Plan,
     control: &'p Control,
     writer: RecordingWriter<W>,
+    values: Option<ValuesFile>,
 }
 
 impl<'p, W: RecordingSink> Recording<'p, W> {
-    pub(crate) fn new(plan: &'p Plan, control: &'p Control, writer: RecordingWriter<W>) -> Self {
-        Self { plan, control, writer }
+    pub(crate) fn new(
+        plan: &'p Plan,
+        control: &'p Control,
+        writer: RecordingWriter<W>,
+        values: Option<ValuesFile>,
+    ) -> Self {
+        Self { plan, control, writer, values }
     }
 
     /// Records an event.
@@ -48,11 +55,25 @@ impl<'p, W: RecordingSink> Recording<'p, W> {
     /// Hands to the system what was recorded.
     pub(crate) fn flush(&mut self) {
         self.writer.flush();
+        self.values.iter_mut().for_each(ValuesFile::flush);
     }
 
     /// Empties the rings, even if the guardian ends the application meanwhile.
     pub(crate) fn poll(&mut self) {
         self.writer.poll();
+        self.values.iter_mut().for_each(ValuesFile::poll);
+    }
+
+    /// Writes the end of the file of values, and records what it has.
+    fn finish_values(&mut self) {
+        let Some(values) = self.values.take() else { return };
+        let written = values.finish();
+        let at = Instant::from_ns(clock::monotonic_ns());
+        let of = |kind, job, value| Record { at, kind, cpu: 0, subject: 0, job, value };
+        self.append(of(Kind::ValuesRecorded, written.messages, written.bytes));
+        if written.lost > 0 {
+            self.append(of(Kind::ValuesLost, 0, written.lost));
+        }
     }
 
     /// Leaves the end of the recording to the guardian, because code of the application runs on this thread next.
@@ -123,6 +144,7 @@ impl<'p, W: RecordingSink> Recording<'p, W> {
             let stood = Stood { task: job.task, job: job.number, at, resource };
             self.append(stood.to_record(Instant::from_ns(clock::monotonic_ns())));
         }
+        self.finish_values();
         self.append_ending(ending);
         self.flush();
         self.control.written()
@@ -130,11 +152,13 @@ impl<'p, W: RecordingSink> Recording<'p, W> {
 
     /// Writes what is left, for a process that ends before [`Recording::finish`] can be called.
     pub(crate) fn close(&mut self) {
+        self.finish_values();
         self.writer.close();
     }
 
     /// Writes what is left, and the recording's end.
-    pub(crate) fn finish(self) -> std::io::Result<()> {
+    pub(crate) fn finish(mut self) -> std::io::Result<()> {
+        self.finish_values();
         self.writer.finish().map(drop)
     }
 }

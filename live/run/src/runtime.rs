@@ -7,6 +7,7 @@ use std::path::Path;
 
 use taut_boot::{Guarantee, Guarantees, Maps};
 use taut_event::file::Head;
+use taut_event::values::VALUES_FILE;
 use taut_event::{Ending, Kind};
 use taut_exec::{Exec, Wanted};
 use taut_plan::Plan;
@@ -14,7 +15,7 @@ use taut_sys::crash::LeftToGuardian;
 use taut_sys::safe_state::{self, ThreadEnd};
 use taut_sys::{clock, interrupt, process};
 use taut_time::{Duration, Instant};
-use taut_trace::{Drain, RecordingSink, RecordingWriter, RingOwner, ring};
+use taut_trace::{Drain, RecordingSink, RecordingWriter, RingOwner, ValueDrain, ring};
 
 use crate::Error;
 use crate::app::{Code, TaskCode};
@@ -27,8 +28,9 @@ use crate::names::position;
 use crate::outside::Lookout;
 use crate::recording::Recording;
 use crate::safe_state::{Said, record};
-use crate::supervisor::{Config, RunObserver, facts};
+use crate::supervisor::{Config, RunObserver, create, facts};
 use crate::threads::{BestEffortTask, NativeTask, NativeThread, Probe, Spawner, ThreadHandles};
+use crate::values::{TaskValues, ValuesFile, ValuesWriter};
 
 /// Records that a ring holds: 64 KiB, as the planner counts it.
 const RING_RECORDS: usize = 2_048;
@@ -68,6 +70,13 @@ struct Tasks<'p> {
     probes: Vec<Probe>,
 }
 
+/// The ends of rings that the main thread empties.
+struct Drains {
+    events: Vec<Drain>,
+    /// By task.
+    values: Vec<(u16, ValueDrain)>,
+}
+
 impl<'p> Runtime<'p> {
     /// Starts all threads, watches them, and stops them. Returns whether all ended in order.
     ///
@@ -82,7 +91,7 @@ impl<'p> Runtime<'p> {
         lock: &str,
     ) -> Result<bool, Error> {
         let (tasks, mut drains) = self.tasks(task_codes, &dispatch);
-        drains.extend(dispatch.take_drains());
+        drains.events.extend(dispatch.take_drains());
         let mut recording = self.begin_recording(sink, lock, config, drains)?;
         let Tasks { native, mut dispatched, best_effort, probes } = tasks;
         start_dispatched(&mut dispatched, &mut recording);
@@ -123,16 +132,24 @@ impl<'p> Runtime<'p> {
     }
 
     /// Sorts the tasks by how they run. Returns them, and the drains of their rings and those of the probes.
-    fn tasks(&self, task_codes: Vec<TaskCode<'p>>, dispatch: &Dispatch) -> (Tasks<'p>, Vec<Drain>) {
-        let mut drains = Vec::new();
+    fn tasks(&self, task_codes: Vec<TaskCode<'p>>, dispatch: &Dispatch) -> (Tasks<'p>, Drains) {
+        let (mut drains, mut of_values) = (Vec::new(), Vec::new());
         let mut event_recorder = |subject| {
             let (recorder, drain) = ring(RingOwner::Task(subject), RING_RECORDS);
             drains.push(drain);
             EventRecorder::new(recorder, subject)
         };
+        let mut values = |task| {
+            // What is recorded nowhere needs no ring.
+            let is_recorded = !self.recording.as_os_str().is_empty();
+            let (values, drain) =
+                if is_recorded { TaskValues::of_task(self.plan, task) } else { Default::default() };
+            of_values.extend(drain.map(|drain| (position(task), drain)));
+            values
+        };
         let (mut native, mut dispatched, mut best_effort) = (Vec::new(), Vec::new(), Vec::new());
         for TaskCode { task, code } in task_codes {
-            let event_recorder = event_recorder(position(task));
+            let event_recorder = event_recorder(position(task)).with_values(values(task));
             match code {
                 Code::BestEffort(run) => best_effort.push(BestEffortTask { task, run, event_recorder }),
                 Code::RealTime { body, scope, placement, timing, flows, listeners, broadcasts } => {
@@ -149,7 +166,7 @@ impl<'p> Runtime<'p> {
         let cores = if self.guarantees.keeps(Guarantee::Priorities) { self.plan.cores.len() } else { 0 };
         let probe = |core| Probe { core, event_recorder: event_recorder(position(core)) };
         let probes = (0..cores).map(probe).collect();
-        (Tasks { native, dispatched, best_effort, probes }, drains)
+        (Tasks { native, dispatched, best_effort, probes }, Drains { events: drains, values: of_values })
     }
 
     /// Begins the recording.
@@ -158,15 +175,32 @@ impl<'p> Runtime<'p> {
         sink: W,
         lock: &str,
         config: &Config,
-        drains: Vec<Drain>,
+        drains: Drains,
     ) -> Result<Recording<'p, W>, Error> {
         let facts = facts(self.guarantees) + &self.error_facts;
         // No two recordings on a machine begin at the same instant.
         let (id, limit) = (clock::monotonic_ns(), config.record_limit);
         let head = Head { plan: lock, machine: &facts, id, limit };
-        let writer = RecordingWriter::new(sink, &head, drains)
+        let writer = RecordingWriter::new(sink, &head, drains.events)
             .map_err(|error| Error::Output(self.recording.to_owned(), error))?;
-        Ok(Recording::new(self.plan, self.control, writer))
+        let values = self.begin_values((id, lock), limit, drains.values)?;
+        Ok(Recording::new(self.plan, self.control, writer, values))
+    }
+
+    /// Begins the file of values, beside the recording, if a channel is recorded.
+    fn begin_values(
+        &self,
+        run: (u64, &str),
+        limit: Option<u64>,
+        drains: Vec<(u16, ValueDrain)>,
+    ) -> Result<Option<ValuesFile>, Error> {
+        if drains.is_empty() {
+            return Ok(None);
+        }
+        let path = self.recording.with_file_name(VALUES_FILE);
+        let written = create(&path).and_then(|file| ValuesWriter::new(file, self.plan, run, limit, false));
+        let writer = written.map_err(|error| Error::Output(path, error))?;
+        Ok(Some(ValuesFile::new(drains, writer)))
     }
 
     /// The tasks of the executor, in its order: the dispatched ones, and those whose threads receive donations.

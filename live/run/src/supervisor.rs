@@ -229,7 +229,8 @@ pub(crate) fn scopes<'p>(plan: &ValidPlan, maps: &'p Maps) -> Result<Scopes<'p>,
     Ok((services, tasks))
 }
 
-fn create(path: &Path) -> std::io::Result<std::fs::File> {
+/// Makes a new file in place of one that has this path.
+pub(crate) fn create(path: &Path) -> std::io::Result<std::fs::File> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }

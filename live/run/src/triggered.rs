@@ -223,6 +223,8 @@ impl<T: Task> TaskKind for TriggeredBody<'_, T> {
         }
     }
 
+    fn replayed_cause(&self, _: u64) {}
+
     fn run(&mut self, (): (), job: &mut Job<'_>) -> Result<(), Failure> {
         self.task.release(job)
     }

@@ -3,6 +3,8 @@
 
 //! Records events without blocking.
 //!
+//! A thread that has an end of a recorded channel also owns a [`ValueRecorder`], for the values.
+//!
 //! Every real-time thread owns a [`Recorder`]. One best-effort thread owns the other ends and a [`RecordingWriter`]
 //! that empties them into a file. A recorder never waits for the writer: a record that finds its ring full is lost and
 //! counted, and the count appears in the file.
@@ -24,7 +26,9 @@
 #![forbid(unsafe_code)]
 
 mod ring;
+mod values;
 mod writer;
 
 pub use ring::{Drain, Recorder, RingOwner, STEPS, ring};
+pub use values::{VALUE_STEPS, ValueDrain, ValueRecorder, value_ring};
 pub use writer::{FLUSH_EVERY, FinalBlock, POLL_EVERY, RecordingSink, RecordingWriter, Written};

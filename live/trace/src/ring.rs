@@ -36,10 +36,10 @@ pub const STEPS: u32 = 6;
 /// line with the data of others.
 #[repr(align(128))]
 #[derive(Debug)]
-struct Line<T>(T);
+pub(crate) struct Line<T>(pub(crate) T);
 
 /// The number of records that the ring refused; only the recorder writes it.
-type Lost = Arc<Line<AtomicU64>>;
+pub(crate) type Lost = Arc<Line<AtomicU64>>;
 
 /// The recording end, owned by one thread.
 pub struct Recorder {

@@ -55,25 +55,25 @@ struct Scopes {
 }
 
 /// The environment of an application in a bench.
-pub(super) struct Environment {
+pub(crate) struct Environment {
     // Dropped in this order: scopes lie in the maps.
     scopes: Fixed<Scopes>,
     base: Fixed<Base>,
 }
 
 /// What an application gets from its environment.
-pub(super) struct Parts {
-    pub(super) loaded: &'static LoadedPlan,
-    pub(super) maps: &'static Maps,
-    pub(super) control: &'static Control,
-    pub(super) event_counts: &'static [EventCount],
-    pub(super) service_scopes: &'static [Scope<'static>],
-    pub(super) task_scopes: &'static [Scope<'static>],
+pub(crate) struct Parts {
+    pub(crate) loaded: &'static LoadedPlan,
+    pub(crate) maps: &'static Maps,
+    pub(crate) control: &'static Control,
+    pub(crate) event_counts: &'static [EventCount],
+    pub(crate) service_scopes: &'static [Scope<'static>],
+    pub(crate) task_scopes: &'static [Scope<'static>],
 }
 
 impl Environment {
     /// Takes the memory of a plan, of which nothing is published.
-    pub(super) fn new(loaded: LoadedPlan, clock: Arc<BenchClock>) -> Result<Self, Error> {
+    pub(crate) fn new(loaded: LoadedPlan, clock: Arc<BenchClock>) -> Result<Self, Error> {
         let (maps, control) = (Maps::private(&loaded.plan)?, Control::in_bench(&loaded.plan, clock));
         let event_counts = flow::event_counts(&loaded.plan);
         let base = Fixed::new(Base { loaded, maps, control, event_counts });
@@ -88,7 +88,7 @@ impl Environment {
     ///
     /// # Safety
     /// Nobody uses them once `self` is dropped.
-    pub(super) unsafe fn parts(&self) -> Parts {
+    pub(crate) unsafe fn parts(&self) -> Parts {
         // SAFETY:
         // - the caller's duty
         let (base, scopes) = unsafe { (self.base.get(), self.scopes.get()) };

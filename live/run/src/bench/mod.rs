@@ -12,7 +12,7 @@
 //! `body` runs its code there.
 
 mod core;
-mod environment;
+pub(crate) mod environment;
 mod execution;
 mod parties;
 mod schedule;

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What passes between a task's code and everything around it, where a channel of the task is recorded.
+//!
+//! Every end of a channel, and every question of a job for the time, goes through the task's event recorder, and so through
+//! its [`TaskValues`]. In a run they copy what passes into a ring. In a replay of code they give what passed in the recorded
+//! run, and keep what the code does now. A task that is neither pays one branch for each.
+//!
+//! **What is kept.** The value of each send to a recorded channel, by its sender; of a channel that a client writes, the value
+//! of each read, by its reader, as no one else in the process sees it. Of a task whose code can be replayed
+//! ([`taut_plan::Plan::replays`]), also all interactions, in order: what each job read, and every answer that it got. A
+//! reader of another channel names the number of what it read, so no value is kept twice.
+
+mod file;
+mod replayed;
+
+use std::cell::RefCell;
+
+use taut_event::{Interaction, JobOutcome, RanCode};
+use taut_plan::Plan;
+use taut_trace::{ValueDrain, ValueRecorder, value_ring};
+
+pub(crate) use self::file::{ValuesFile, ValuesWriter};
+pub(crate) use self::replayed::{Answers, Replayed, ReplayedTask, answers};
+
+/// What is kept of a channel's values, by the task that has the end.
+#[derive(Clone, Copy, Debug, Default)]
+struct KeptEnds {
+    sends: bool,
+    reads: bool,
+    /// Values that were read and kept.
+    read: u64,
+}
+
+/// What is kept of each channel, by one task.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept(Box<[KeptEnds]>);
+
+impl Kept {
+    /// In a run: what the task sends to recorded channels, and what it reads of those that clients write.
+    pub(crate) fn in_run(plan: &Plan) -> Self {
+        let of = plan.channels.iter().map(|channel| KeptEnds {
+            sends: channel.record,
+            reads: channel.record && channel.writer.client,
+            read: 0,
+        });
+        Self(of.collect())
+    }
+
+    /// In a replay: all that it sends to recorded channels, and all that it reads, as its sender may not be replayed.
+    pub(crate) fn in_replay(plan: &Plan) -> Self {
+        let of = plan.channels.iter();
+        Self(of.map(|channel| KeptEnds { sends: channel.record, reads: channel.record, read: 0 }).collect())
+    }
+
+    /// The value if sends of the channel are kept.
+    fn sent<'v>(&self, channel: u16, value: &'v [u8]) -> &'v [u8] {
+        if self.0.get(usize::from(channel)).is_some_and(|of| of.sends) { value } else { &[] }
+    }
+
+    /// The number under which a value of the channel is read, and the value if reads are kept.
+    fn received<'v>(&mut self, channel: u16, number: u64, value: &'v [u8]) -> (u64, &'v [u8]) {
+        match self.0.get_mut(usize::from(channel)).filter(|of| of.reads) {
+            Some(of) => {
+                of.read += 1;
+                (of.read, value)
+            }
+            None => (number, &[]),
+        }
+    }
+}
+
+/// What a run records of a task.
+#[derive(Debug)]
+pub(crate) struct ValueTap {
+    recorder: ValueRecorder,
+    kept: Kept,
+    /// Whether all interactions are recorded, for a replay of the code.
+    logs: bool,
+}
+
+/// What becomes of what passes between a task's code and everything around it.
+#[derive(Debug, Default)]
+pub(crate) enum TaskValues {
+    /// Nothing.
+    #[default]
+    Unrecorded,
+    /// It is recorded. A cell, as a job may ask for the time through a shared reference; one thread uses it.
+    Recorded(RefCell<ValueTap>),
+    /// It is answered from a recorded run.
+    Replayed(Box<RefCell<ReplayedTask>>),
+}
+
+/// What a replay answers to a read: how many values were dropped before the one that it gives, and that one's channel.
+pub(crate) type ReadAnswer = Option<(u64, u16)>;
+
+impl TaskValues {
+    /// The values of a task of a run, and the drain of its ring.
+    pub(crate) fn of_task(plan: &Plan, task: usize) -> (Self, Option<ValueDrain>) {
+        let Some(bytes) = plan.tasks[task].value_ring else { return (Self::Unrecorded, None) };
+        let (recorder, drain) = value_ring(bytes.as_bytes());
+        let tap = ValueTap { recorder, kept: Kept::in_run(plan), logs: plan.replays(task).is_ok() };
+        (Self::Recorded(RefCell::new(tap)), Some(drain))
+    }
+
+    /// Whether the present job's interactions are kept in all.
+    #[inline]
+    pub(crate) fn logs(&self) -> bool {
+        match self {
+            Self::Unrecorded => false,
+            Self::Recorded(tap) => tap.borrow().logs,
+            Self::Replayed(_) => true,
+        }
+    }
+
+    /// Keeps an interaction without a value.
+    #[inline]
+    fn keep(&self, at_ns: u64, interaction: Interaction) {
+        match self {
+            Self::Unrecorded => {}
+            Self::Recorded(tap) => {
+                let tap = &mut *tap.borrow_mut();
+                if tap.logs {
+                    tap.recorder.record(at_ns, interaction, &[]);
+                }
+            }
+            Self::Replayed(task) => task.borrow_mut().keep(at_ns, interaction, &[]),
+        }
+    }
+
+    /// The code of a job begins.
+    pub(crate) fn begin(&self, at_ns: u64, job: u64, release_ns: u64, code: RanCode) {
+        self.keep(at_ns, Interaction::Begin { job, release_ns, code });
+    }
+
+    /// The code of a job has ended.
+    pub(crate) fn end(&self, at_ns: u64, job: u64, outcome: JobOutcome) {
+        self.keep(at_ns, Interaction::End { job, outcome });
+    }
+
+    /// A value was sent.
+    #[inline]
+    pub(crate) fn sent(&self, at_ns: u64, channel: u16, number: u64, value: &[u8]) {
+        let interaction = Interaction::Sent { channel, number };
+        match self {
+            Self::Unrecorded => {}
+            Self::Recorded(tap) => {
+                let tap = &mut *tap.borrow_mut();
+                let value = tap.kept.sent(channel, value);
+                if tap.logs || !value.is_empty() {
+                    tap.recorder.record(at_ns, interaction, value);
+                }
+            }
+            Self::Replayed(task) => task.borrow_mut().sent(channel, interaction, value),
+        }
+    }
+
+    /// A value was refused.
+    #[inline]
+    pub(crate) fn refused(&self, at_ns: u64, channel: u16, too_many: bool) {
+        self.keep(at_ns, Interaction::Refused { channel, too_many });
+    }
+
+    /// A value was received or read.
+    #[inline]
+    pub(crate) fn received(&self, at_ns: u64, channel: u16, number: u64, lost: u64, value: &[u8]) {
+        match self {
+            Self::Unrecorded => {}
+            Self::Recorded(tap) => {
+                let tap = &mut *tap.borrow_mut();
+                let (number, value) = tap.kept.received(channel, number, value);
+                if tap.logs || !value.is_empty() {
+                    tap.recorder.record(at_ns, Interaction::Received { channel, number, lost }, value);
+                }
+            }
+            Self::Replayed(task) => task.borrow_mut().received(at_ns, channel, lost, value),
+        }
+    }
+
+    /// A look at a channel found no value.
+    #[inline]
+    pub(crate) fn nothing(&self, at_ns: u64, channel: u16) {
+        self.keep(at_ns, Interaction::Nothing { channel });
+    }
+
+    /// In a replay: the next job gets these answers.
+    pub(crate) fn next_job(&self, answers: Answers) {
+        if let Self::Replayed(task) = self {
+            task.borrow_mut().next_job(answers);
+        }
+    }
+
+    /// In a replay: what was done since the last call.
+    pub(crate) fn take_done(&self) -> Vec<Replayed> {
+        if let Self::Replayed(task) = self { task.borrow_mut().take_done() } else { Vec::new() }
+    }
+
+    /// In a replay: whether the channel takes the next value that the job sends; `None` in a run.
+    #[inline]
+    pub(crate) fn answer_send(&self, channel: u16) -> Option<bool> {
+        if let Self::Replayed(task) = self { Some(task.borrow_mut().answer_send(channel)) } else { None }
+    }
+
+    /// In a replay: copies what the job reads next of the channel, or of its message, with its stamp, into `stamped`; `None`
+    /// in a run.
+    #[inline]
+    pub(crate) fn answer_read(&self, channel: u16, stamped: &mut [u8]) -> Option<ReadAnswer> {
+        if let Self::Replayed(task) = self {
+            Some(task.borrow_mut().answer_read(channel, stamped))
+        } else {
+            None
+        }
+    }
+
+    /// The time that the job gets (ns), which is `now_ns` in a run.
+    #[inline]
+    pub(crate) fn clock(&self, now_ns: impl FnOnce() -> u64) -> u64 {
+        let now_ns = match self {
+            Self::Replayed(task) => task.borrow_mut().answer_clock(),
+            _ => now_ns(),
+        };
+        self.keep(now_ns, Interaction::Clock { now_ns });
+        now_ns
+    }
+
+    /// The execution time that the job gets (ns), which is `time_ns` in a run.
+    #[inline]
+    pub(crate) fn used(&self, at_ns: impl FnOnce() -> u64, time_ns: impl FnOnce() -> u64) -> u64 {
+        let time_ns = match self {
+            Self::Replayed(task) => task.borrow_mut().answer_used(),
+            _ => time_ns(),
+        };
+        if self.logs() {
+            self.keep(at_ns(), Interaction::Used { time_ns });
+        }
+        time_ns
+    }
+
+    /// Whether the job is to end at this checkpoint, which is `is_killed` in a run.
+    #[inline]
+    pub(crate) fn checkpoint(&self, at_ns: impl FnOnce() -> u64, is_killed: bool) -> bool {
+        let is_killed = match self {
+            Self::Replayed(task) => task.borrow_mut().answer_checkpoint(),
+            _ => is_killed,
+        };
+        if self.logs() {
+            self.keep(at_ns(), Interaction::Checkpoint { is_killed });
+        }
+        is_killed
+    }
+}
