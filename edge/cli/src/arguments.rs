@@ -372,9 +372,20 @@ pub(crate) struct Replay {
     /// in either order. A run without real-time privilege needs more.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value_t = taut_sim::replay::Replay::SLACK)]
     pub(crate) slack: Duration,
+    /// Run the code of the tasks again, with the recorded values of their inputs, and compare each value that they send. The
+    /// code may have changed, the manifest must not.
+    #[arg(long)]
+    pub(crate) code: bool,
+    /// With --code: the application's taut.toml, or a folder that has one [default: the path, if it is such a folder, else the
+    /// working folder].
+    #[arg(long, value_name = "PATH", requires = "code")]
+    pub(crate) manifest: Option<PathBuf>,
     /// What to print.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
+    /// With --code: arguments for the application's program.
+    #[arg(last = true, value_name = "ARGUMENT", requires = "code")]
+    pub(crate) arguments: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -25,6 +25,7 @@ mod plan;
 mod ps;
 mod refute;
 mod replay;
+mod replay_code;
 mod report;
 mod run;
 mod say;

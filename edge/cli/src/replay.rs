@@ -17,6 +17,7 @@ use taut_time::{Duration, Instant};
 use crate::arguments::{self, Format};
 use crate::columns::{columns, micros};
 use crate::outcome::{Failure, Outcome};
+use crate::replay_code;
 use crate::report;
 use crate::say::{out, outln};
 
@@ -25,6 +26,9 @@ const NATIVE: &str = "Linux scheduled these tasks, and no thread learns when Lin
                       recording has no decision to compare";
 
 pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> {
+    if arguments.code {
+        return replay_code::replay(arguments);
+    }
     let recording = report::find(&arguments.path)?;
     let (run, plan) = report::read(&recording)?;
     let executed = Executed::new(&plan).map_err(|damaged| Failure::Usage(damaged.to_string()))?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use taut_boot::{AdmissionError, Applications, EXIT_NOT_ADMITTED, Guarantees};
+use taut_event::values::{REPLAYED_FILE, VALUES_FILE};
 use taut_plan::{ClassPlan, Plan, Size};
 use taut_sys::{clock, process, signals};
 use taut_time::Duration;
@@ -135,15 +136,20 @@ fn outcome(status: ExitStatus, interrupted: bool, if_ended: impl FnOnce() -> Out
     }
 }
 
-/// Creates the folder of a run; removes an earlier recording, which a report must not describe. Returns the path of
+/// Creates the folder of a run; removes an earlier recording and its values, which a report must not describe. Returns the path of
 /// the new recording.
 fn make_room(out: &Path) -> Result<PathBuf, Failure> {
     std::fs::create_dir_all(out).map_err(Failure::write(out))?;
-    let recording = out.join(RECORDING);
-    match std::fs::remove_file(&recording) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::Write(recording, error)),
-        _ => Ok(recording),
+    // The values of an earlier run do not belong to this one.
+    for file in [RECORDING, VALUES_FILE, REPLAYED_FILE].map(|name| out.join(name)) {
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Failure::Write(file, error));
+            }
+            _ => {}
+        }
     }
+    Ok(out.join(RECORDING))
 }
 
 fn start(
@@ -159,6 +165,7 @@ fn start(
         .args(own.as_ref().unwrap_or(&arguments.arguments))
         .env("TAUT_LOCK", absolute(&files.lock))
         .env("TAUT_OUT", absolute(out))
+        .env_remove("TAUT_REPLAY")
         .stdin(Stdio::null());
     match duration {
         Some(duration) => command.env("TAUT_FOR", duration.to_string()),
@@ -281,7 +288,7 @@ fn attend(mut child: Child, duration: Option<Duration>, patience: &Patience) -> 
     }
 }
 
-fn absolute(path: &Path) -> PathBuf {
+pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use taut_boot::{Guarantees, LoadError, RunningApplication};
 use taut_plan::Plan;
-use taut_run::{App, Config, Error, Reason, RunObserver};
+use taut_run::{App, Config, Error, Reason, ReplayConfig, RunObserver};
 use taut_time::Duration;
 
 /// Prints to stderr as much of a line as stderr takes without waiting: the application goes on whether or not anybody
@@ -19,6 +19,9 @@ macro_rules! report {
 /// Boots and runs the application whose plan the environment names; see [`crate::main!`].
 pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> ExitCode {
     taut_run::report_panics();
+    if let Some(config) = ReplayConfig::from_environment() {
+        return ended(taut_run::replay(&config, setup).map(|()| true));
+    }
     let config = match Config::from_environment() {
         Ok(config) => config,
         Err((variable, text)) => {
@@ -30,14 +33,19 @@ pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> E
             return ExitCode::from(2);
         }
     };
-    match taut_run::run(&config, &mut Reporter::default(), setup) {
-        Ok(ending) if ending.orderly => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::from(4),
+    ended(taut_run::run(&config, &mut Reporter::default(), setup).map(|ending| ending.orderly))
+}
+
+/// The exit code of a run that ended, in order or not, or of an error, which this prints.
+fn ended(ending: Result<bool, Error>) -> ExitCode {
+    match ending {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(4),
         Err(error) => {
             report!("error: {error}");
             ExitCode::from(match error {
                 Error::Load(LoadError::Stale { .. } | LoadError::Unproven(_)) => 1,
-                Error::Load(_) => 2,
+                Error::Load(_) | Error::Replay(_) => 2,
                 Error::Maps(_) | Error::Privilege(_) | Error::System(_) | Error::Output(..) => 3,
                 Error::Unwritten(..) => taut_run::EXIT_UNWRITTEN,
                 Error::NotAdmitted(_) => taut_run::EXIT_NOT_ADMITTED,
