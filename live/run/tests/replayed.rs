@@ -10,11 +10,12 @@ mod app;
 use std::path::{Path, PathBuf};
 
 use app::{Observed, TURN, each, plan};
+use taut_event::file::Run;
 use taut_event::values::{RecordedJob, RecordedTask, RecordedValues, VALUES_FILE};
-use taut_event::{Interaction, JobOutcome, RanCode};
+use taut_event::{Counter, Interaction, JobOutcome, Kind, RanCode, Record};
 use taut_run::{
-    App, Component, Config, Context, Error, Failure, Job, QueueReader, QueueWriter, Receiver, ReplayConfig,
-    StateReader, StateWriter, Task,
+    App, Component, Config, Context, Error, Failure, Job, MessageReader, QueueReader, QueueWriter, RECORDING,
+    Receiver, ReplayConfig, StateReader, StateWriter, Task,
 };
 use taut_time::Duration;
 
@@ -37,14 +38,19 @@ fn tables(executor: &str) -> String {
         "\n[payloads]\nSample = { type = \"u32\", len = 3 }\nOut = { fields = { number = \"u64\", sum = \"u64\" } }\n\
          Word = { type = \"u64\", len = 1 }\n[services.filtering]\n",
         "[tasks.source]\nclass = \"best-effort\"\n[tasks.logger]\nclass = \"best-effort\"\n",
-        &task("steer", "arrival = { periodic = \"7ms\" }", "", 30),
+        &task("steer", "arrival = { periodic = \"7ms\" }", "", 45),
         &task("filter", "arrival = { periodic = \"5ms\" }", "service = \"filtering\"\n", 40),
+        &task("serves", "arrival = { sporadic = \"5ms\", trigger = \"requests\" }", "", 60),
         &task("count", "arrival = { sporadic = \"5ms\", trigger = \"out\" }", "", 50),
         &channel("samples", "queue", "source", "filter", "Sample", "record = true\ncapacity = 64\n"),
         &channel("gain", "state", "steer", "filter", "Word", "record = true\n"),
         &channel("out", "queue", "filter", "count", "Out", "record = true\ncapacity = 64\n"),
         &channel("note", "queue", "filter", "logger", "Word", "capacity = 4\n"),
         &channel("counted", "state", "count", "logger", "Word", "record = true\n"),
+        &channel("even", "state", "steer", "filter", "Word", "record = true\nflow = \"synchronous\"\n"),
+        &channel("served", "state", "serves", "logger", "Word", "record = true\n"),
+        "[channels.requests]\nkind = \"message\"\nfrom = [\"steer\", \"filter\"]\nto = \"serves\"\npayload = \"Word\"\n\
+         record = true\ncapacity = 8\ntakes-per-release = 4\n",
         &channel("noise", "state", "source", "steer", "Sample", "record = true\n"),
     ]
     .concat()
@@ -59,6 +65,8 @@ taut_run::payload_with! {
 struct Filter<'p> {
     samples: QueueReader<'p, [u32; 3]>,
     gain: StateReader<'p, u64>,
+    even: StateReader<'p, u64>,
+    requests: QueueWriter<'p, u64>,
     out: QueueWriter<'p, Out>,
     note: QueueWriter<'p, u64>,
     sum: u64,
@@ -83,14 +91,34 @@ impl Task for Filter<'_> {
         }
         // All that differs from run to run is in the sum: the time, the samples of this job, the newest gain.
         let late = job.now().since(job.release()).as_ns();
-        let second = self.gain.latest(job).unwrap_or(1);
+        let second = self.gain.latest(job).unwrap_or(1) + self.even.latest(job).unwrap_or(0);
         self.sum = self.sum.wrapping_mul(31).wrapping_add(late ^ taken ^ (second << 32) ^ job.used().as_ns());
         self.number += 1;
         let off = u64::from(self.number >= self.off_from);
         self.out.send(job, Out { number: self.number, sum: self.sum + off }).map_err(|_| Failure::Code(1))?;
+        self.requests.send(job, self.sum).map_err(|_| Failure::Code(4))?;
         // The logger takes few of these, so most are refused.
         self.sum += u64::from(self.note.send(job, self.sum).is_err());
-        if self.number % 10 == 0 { Err(Failure::Code(7)) } else { Ok(()) }
+        if self.number.is_multiple_of(10) { Err(Failure::Code(7)) } else { Ok(()) }
+    }
+}
+
+/// Its sum depends on who sent what, and in which order it came.
+struct Serves<'p> {
+    requests: MessageReader<'p, u64>,
+    served: StateWriter<'p, u64>,
+    sum: u64,
+}
+
+impl Component for Serves<'_> {}
+
+impl Task for Serves<'_> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        while let Some(request) = self.requests.next(job) {
+            let sender = request.sender.bytes().map(u64::from).sum::<u64>();
+            self.sum = self.sum.wrapping_mul(31).wrapping_add(*request.value ^ sender);
+        }
+        self.served.publish(job, self.sum).map_err(|_| Failure::Code(5))
     }
 }
 
@@ -129,20 +157,26 @@ fn set_up(app: &mut App<'_>, off_from: u64, burst: u32) -> Result<(), Error> {
         })
     })?;
     app.best_effort("logger", |create| {
+        let mut served = create.state_reader::<u64>("served")?;
         let (mut note, mut counted) =
             (create.queue_reader::<u64>("note")?, create.state_reader::<u64>("counted")?);
         Ok(move |context: &mut Context<'_>| {
             while context.sleep(Duration::from_ms(13)) {
                 note.receive(context);
                 counted.latest(context);
+                served.latest(context);
             }
         })
     })?;
     app.task("steer", |create| {
         let (mut gain, mut number) = (create.state_writer("gain")?, 1u64);
+        let (mut even, mut requests) =
+            (create.state_writer("even")?, create.queue_writer::<u64>("requests")?);
         let _noise = create.state_reader::<[u32; 3]>("noise")?;
         Ok(each(move |job| {
             number += 1;
+            even.publish(job, number * 2).map_err(|_| Failure::Code(4))?;
+            requests.send(job, number).map_err(|_| Failure::Code(5))?;
             gain.publish(job, number).map_err(|_| Failure::Code(3))
         }))
     })?;
@@ -150,8 +184,13 @@ fn set_up(app: &mut App<'_>, off_from: u64, burst: u32) -> Result<(), Error> {
         service.task("filter", |create| {
             let (samples, gain) = (create.queue_reader("samples")?, create.state_reader("gain")?);
             let (out, note) = (create.queue_writer("out")?, create.queue_writer("note")?);
-            Ok(Filter { samples, gain, out, note, sum: 0, number: 0, off_from })
+            let (even, requests) = (create.state_reader("even")?, create.queue_writer("requests")?);
+            Ok(Filter { samples, gain, even, requests, out, note, sum: 0, number: 0, off_from })
         })
+    })?;
+    app.task("serves", |create| {
+        let (requests, served) = (create.message_reader("requests")?, create.state_writer("served")?);
+        Ok(Serves { requests, served, sum: 0 })
     })?;
     app.receiver("count", |create| Ok(Count { counted: create.state_writer("counted")?, sum: 0 }))
 }
@@ -174,6 +213,18 @@ fn record(folder: &Path, executor: &str, burst: u32) -> PathBuf {
     let ending =
         taut_run::run(&config, &mut Observed::default(), |app| set_up(app, u64::MAX, burst)).unwrap();
     assert!(ending.orderly);
+    // Recording uses no heap and takes no page fault on a real-time thread.
+    let run = Run::from_bytes(&std::fs::read(folder.join(RECORDING)).unwrap()).unwrap();
+    let used = |record: &&Record| {
+        let counted =
+            [Counter::HeapUse, Counter::MajorFaults, Counter::MinorFaults].map(|count| count as u64);
+        let of_task = record.kind == Kind::Counted && (2..6).contains(&record.subject);
+        record.kind == Kind::HeapUsed || of_task && counted.contains(&record.job) && record.value > 0
+    };
+    assert_eq!(run.records.iter().filter(used).collect::<Vec<_>>(), Vec::<&Record>::new());
+    let files = run.records.iter().filter(|record| record.kind == Kind::ValuesRecorded);
+    let bytes = std::fs::metadata(folder.join(VALUES_FILE)).unwrap().len();
+    assert_eq!(files.map(|record| record.value).collect::<Vec<_>>(), [bytes]);
     folder.join(VALUES_FILE)
 }
 
@@ -188,8 +239,11 @@ fn replay(folder: &Path, off_from: u64) -> Result<Vec<u8>, Error> {
     Ok(std::fs::read(&config.replayed).unwrap())
 }
 
-/// What the jobs of a task did: the job, the channel and the number of each value that was sent, with its bytes; and the outcomes.
-fn done<'v>(task: &RecordedTask<'v>) -> Vec<(u64, Option<(u16, u64, Option<&'v [u8]>)>, JobOutcome)> {
+/// A job; the channel, number and bytes of a value that it sent, if this is about one; and how the job ended.
+type Done<'v> = (u64, Option<(u16, u64, Option<&'v [u8]>)>, JobOutcome);
+
+/// What the jobs of a task did.
+fn done<'v>(task: &RecordedTask<'v>) -> Vec<Done<'v>> {
     let of_job = |job: &RecordedJob<'v>| {
         let (number, outcome) = (job.job, job.outcome);
         let sent = job.interactions.clone().into_iter().filter_map(move |of| match of.interaction {
@@ -216,7 +270,7 @@ fn the_same_code_does_the_same_again() {
         let replayed = RecordedValues::from_bytes(&replayed).unwrap();
         // `filter` and `count` get all that they get through recorded channels, and `steer` gets nothing.
         let tasks: Vec<u16> = recorded.tasks.iter().map(|task| task.task).collect();
-        assert_eq!((recorded.lost, tasks), (0, vec![2, 3, 4]), "{name}");
+        assert_eq!((recorded.lost, tasks), (0, vec![2, 3, 4, 5]), "{name}");
         for (was, is) in recorded.tasks.iter().zip(&replayed.tasks) {
             assert!(was.jobs.len() > 20, "{name}: {} jobs", was.jobs.len());
             assert_eq!(done(was), done(is), "{name}");
@@ -240,8 +294,9 @@ fn an_off_by_one_shows_at_its_first_value() {
     let recorded = RecordedValues::from_bytes(&recorded).unwrap();
     let replayed = replay(folder.path(), 20).unwrap();
     let replayed = RecordedValues::from_bytes(&replayed).unwrap();
-    let [steer, filter, count] = [0, 1, 2].map(|at| (done(&recorded.tasks[at]), done(&replayed.tasks[at])));
-    assert_eq!((steer.0, count.0), (steer.1, count.1));
+    let [steer, filter, serves, count] =
+        [0, 1, 2, 3].map(|at| (done(&recorded.tasks[at]), done(&replayed.tasks[at])));
+    assert_eq!((steer.0, serves.0, count.0), (steer.1, serves.1, count.1));
     let first = filter.0.iter().zip(&filter.1).find(|(was, is)| was != is).unwrap();
     let ((_, Some((2, 20, Some(was))), _), (_, Some((2, 20, Some(is))), _)) = first else {
         panic!("not value 20 of `out`: {first:?}");

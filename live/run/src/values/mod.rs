@@ -250,3 +250,128 @@ impl TaskValues {
         is_killed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use taut_event::values::RecordedValues;
+    use taut_manifest::SourceText;
+    use taut_plan::STAMP_BYTES;
+
+    use super::*;
+
+    const MANIFEST: &str = r#"
+manifest = 1
+[app]
+name = "recorded"
+[platform]
+cores = [0]
+memory = "8MiB"
+[payloads]
+Word = { type = "u64" }
+[tasks.control]
+arrival = { periodic = "10ms" }
+deadline = "10ms"
+wcet = { value = "100us", source = "guess" }
+[clients.ui]
+[channels.settings]
+kind = "state"
+from = "ui"
+to = "control"
+payload = "Word"
+record = true
+[channels.power]
+kind = "state"
+from = "control"
+to = "ui"
+payload = "Word"
+record = true
+"#;
+
+    fn plan() -> Plan {
+        let source = SourceText { name: "taut.toml".to_owned(), text: MANIFEST.to_owned() };
+        let model = taut_manifest::load(&source, &[]).model.expect("a valid manifest");
+        taut_planner::Planned::make(&model, Vec::new()).plan
+    }
+
+    const SETTINGS: u16 = 0;
+    const POWER: u16 = 1;
+
+    /// What a job reads now, and when it was sent; `None` if there is no value.
+    fn read(values: &TaskValues) -> Option<(u64, u64)> {
+        let mut stamped = [0; STAMP_BYTES as usize + 8];
+        let answer = values.answer_read(SETTINGS, &mut stamped).expect("a replay");
+        let word = |at: usize| u64::from_ne_bytes(stamped[at..at + 8].try_into().unwrap());
+        answer.map(|(lost, channel)| {
+            assert_eq!((lost, channel), (0, SETTINGS));
+            (word(16), word(0))
+        })
+    }
+
+    /// A client may say any number of a value, another client counts anew, and one number may stand for two values: each read is
+    /// recorded with its value, and a replay gives what each read gave.
+    #[test]
+    #[cfg_attr(miri, ignore = "files")]
+    fn what_a_client_wrote_is_recorded_at_each_read() {
+        let (plan, folder) = (plan(), tempfile::tempdir().unwrap());
+        let (values, drain) = TaskValues::of_task(&plan, 0);
+        values.begin(10, 0, 9, RanCode::Task);
+        values.nothing(11, SETTINGS);
+        for (at_ns, number, value) in [(12, 7, 100u64), (13, 7, 200), (14, 1, 300)] {
+            values.received(at_ns, SETTINGS, number, 0, &value.to_le_bytes());
+        }
+        assert_eq!(values.clock(|| 15), 15);
+        values.sent(16, POWER, 1, &1u64.to_le_bytes());
+        assert!(values.checkpoint(|| 17, true));
+        assert_eq!(values.used(|| 18, || 4), 4);
+        values.end(19, 0, JobOutcome::Done);
+        assert_eq!(values.answer_send(POWER), None, "in a run, the channel answers");
+
+        let path = folder.path().join("values.mcap");
+        let writer =
+            ValuesWriter::new(File::create_new(&path).unwrap(), &plan, (7, ""), None, false).unwrap();
+        let written = ValuesFile::new(vec![(0, drain.unwrap())], writer).finish();
+        assert_eq!((written.messages, written.lost), (10 + 4, 0));
+        let bytes = std::fs::read(path).unwrap();
+        let recorded = RecordedValues::from_bytes(&bytes).unwrap();
+
+        let job = &recorded.tasks[0].jobs[0];
+        let values = TaskValues::Replayed(Box::new(RefCell::new(ReplayedTask::new(&plan))));
+        values.next_job(answers(&plan, job).unwrap());
+        assert_eq!(read(&values), None);
+        assert_eq!([read(&values), read(&values)], [Some((100, 12)), Some((200, 13))]);
+        // Questions more than in the recorded job: the newest value, the same time.
+        assert_eq!([read(&values), read(&values)], [Some((300, 14)); 2]);
+        assert_eq!([values.clock(|| 99), values.clock(|| 99)], [15, 15]);
+        assert_eq!([values.used(|| 0, || 99), values.used(|| 0, || 99)], [4, 4]);
+        assert_eq!([values.checkpoint(|| 0, false), values.checkpoint(|| 0, true)], [true, false]);
+        assert_eq!(values.answer_send(POWER), Some(true));
+        // In the next job nothing new came.
+        values.next_job(Answers::default());
+        assert_eq!(read(&values), Some((300, 14)));
+    }
+
+    /// A job that does not fit the plan has no answers: a hostile file.
+    #[test]
+    fn a_job_of_another_plan_has_no_answers() {
+        use taut_event::values::{RecordedInteraction, RecordedJob};
+        let plan = plan();
+        let job = |channel, value: &'static [u8]| RecordedJob {
+            job: 0,
+            release_ns: 0,
+            begin_ns: 0,
+            code: RanCode::Task,
+            outcome: JobOutcome::Done,
+            interactions: vec![RecordedInteraction {
+                at_ns: 0,
+                interaction: Interaction::Received { channel, number: 1, lost: 0 },
+                value: Some(value),
+                sent_ns: 0,
+            }],
+        };
+        assert!(answers(&plan, &job(SETTINGS, &[0; 8])).is_some());
+        assert!(answers(&plan, &job(SETTINGS, &[0; 7])).is_none(), "a value of another size");
+        assert!(answers(&plan, &job(9, &[0; 8])).is_none(), "no such channel");
+    }
+}
