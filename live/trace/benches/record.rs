@@ -8,8 +8,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use taut_event::{Kind, Record};
-use taut_trace::{Drain, Recorder, RingOwner, ring};
+use taut_event::{Interaction, Kind, Record};
+use taut_trace::{Drain, Recorder, RingOwner, ring, value_ring};
 
 const BATCH: u64 = 4096;
 const ROUNDS: usize = 200;
@@ -52,6 +52,27 @@ fn checked(drain: &mut Drain) {
     assert_eq!(next, BATCH);
 }
 
+/// Records of values of this size, half as many as the ring holds.
+fn values(bytes: usize) -> Vec<f64> {
+    let slots = 1 + bytes.div_ceil(32);
+    let count = BATCH / slots as u64;
+    let (mut recorder, mut drain) = value_ring(BATCH * 64);
+    let value = vec![7; bytes];
+    let round = |_| {
+        let begin = Instant::now();
+        for number in 0..count {
+            let interaction = Interaction::Sent { channel: 1, number };
+            recorder.record(black_box(number), black_box(interaction), black_box(&value));
+        }
+        let each = begin.elapsed().as_secs_f64() * 1e9 / count as f64;
+        let mut drained = 0;
+        drain.drain(|_, _, value| drained += u64::from(value.len() == bytes));
+        assert_eq!((drained, drain.lost()), (count, 0));
+        each
+    };
+    (0..ROUNDS).map(round).collect()
+}
+
 fn main() {
     let (mut recorder, mut drain) = ring(RingOwner::Task(0), BATCH as usize);
     let mut room = Vec::new();
@@ -64,4 +85,7 @@ fn main() {
     assert_eq!(recorder.lost(), BATCH * ROUNDS as u64);
     row("record, room in the ring", room);
     row("record, ring full (lost)", full);
+    for bytes in [0, 32, 256, 4096] {
+        row(&format!("value of {bytes} bytes"), values(bytes));
+    }
 }
