@@ -393,5 +393,13 @@ mod tests {
         let (encoder, mut bytes) = McapEncoder::new("another", &[], &[]);
         bytes.extend(encoder.finish("tool", &[]));
         assert_eq!(RecordedValues::from_bytes(&bytes), Err(ValuesError::Foreign));
+        let of_format = |format: &str| {
+            let mut head = values_head(9, "sha256:00");
+            head[0].1 = format.to_owned();
+            let (encoder, mut bytes) = McapEncoder::new(VALUES, &head, &[]);
+            bytes.extend(encoder.finish(VALUES_END, &values_end(0)));
+            RecordedValues::from_bytes(&bytes).map(|read| read.run)
+        };
+        assert_eq!((of_format("1"), of_format("2")), (Ok(9), Err(ValuesError::Foreign)));
     }
 }
