@@ -338,5 +338,8 @@ fn dry_run(plan: &Plan, out: &Path) -> String {
         ));
     }
     line(format_args!("  write {}", out.join(RECORDING).display()));
+    if plan.channels.iter().any(|channel| channel.record) {
+        line(format_args!("  write {}", out.join(VALUES_FILE).display()));
+    }
     text
 }

@@ -99,6 +99,8 @@ fn an_off_by_one_is_found_at_its_first_value() {
     make();
     let refused = taut(&["replay", "--code", "out"]);
     assert_eq!(refused.code, Some(2), "nothing is recorded yet: {}", refused.err);
+    let dry = taut(&["run", "--dry-run", "--out", "out"]).yes();
+    assert!(dry.out.ends_with("  write out/run.taut\n  write out/values.mcap\n"), "{}", dry.out);
     run();
 
     let report = taut(&["report", "out"]);

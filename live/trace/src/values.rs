@@ -229,7 +229,7 @@ mod tests {
             });
             if let Some(recorded) = recorded {
                 assert_eq!((seen, drain.lost()), (recorded, RECORDS - recorded));
-                return;
+                break;
             }
         }
     }
