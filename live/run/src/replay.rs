@@ -71,7 +71,7 @@ pub fn replay(
     if values.lost > 0 {
         return Err(cannot(&format_args!("{} records are missing", values.lost)));
     }
-    let environment = Environment::new(loaded)?;
+    let environment = Environment::new(loaded, Arc::new(BenchClock::default()))?;
     // SAFETY:
     // - all that is made from the parts is dropped in `with_parts`, or in this call before `environment` is
     // - `setup` gets them with a lifetime of which it knows nothing

@@ -49,7 +49,8 @@ mod wording;
 pub use calibrate::{CalibratedRun, CalibratedTask, Calibration, FittedBound, NoFit, NotCalibrated};
 pub use figures::{
     ChainFigures, ChannelFigures, CoreFigures, Counts, Distribution, ModeChangeFigures, ProbeFigures,
-    ReactionFigures, ReaderFigures, ResourceFigures, ServiceChange, StepFigures, TaskFigures, ValuesFileFigures,
+    ReactionFigures, ReaderFigures, ResourceFigures, ServiceChange, StepFigures, TaskFigures,
+    ValuesFileFigures,
 };
 pub use report::{About, Report};
 pub use simulated::{Focus, Simulated, Window};
