@@ -28,10 +28,13 @@
 //! | `loan`             | no shared access       | N loads if its stock is empty; the same if refused         |
 //! | `loan_or_recall`   | as `loan`              | 2 N loads + N exchanges; 1 exchange if the receiver is idle |
 //! | `send`             | 2 stores               | the same                                                  |
+//! | `send_stamped`     | 3 stores               | the same                                                  |
 //! | drop of a loan     | no shared access       | the same                                                  |
 //! | `receive`          | 1 load + 1 exchange; 1 load if none waits | 2 N + 1 of these; as a successor, N loads more |
 //! | `receive_newest`   | 1 load + 1 exchange + 1 store for each that waits | 2 N + 1 of these; as a successor, N² loads and N stores more |
 //! | drop of a received block | 1 store          | the same                                                  |
+//! | `stamp`            | 1 load                 | the same                                                  |
+//! | `is_empty`, `oldest` of a watcher | N loads and 1 for each block on the way; `oldest` 1 more | 2 N + 1 loads |
 //!
 //! `receive` takes more than its first step only if blocks were recalled since the last call, or as a successor.
 //!
@@ -71,9 +74,11 @@ use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{LentPlace, LentPlaceMut, Memory};
 
 mod pool;
+mod watcher;
 
 pub use pool::{BLOCKS_MAX, bytes};
 use pool::{Block, Blocks, Owner, Pool};
+pub use watcher::{Watcher, watcher};
 
 use crate::{LayoutError, Plain};
 
@@ -82,7 +87,9 @@ use crate::{LayoutError, Plain};
 // ```text
 // byte 0   order: N words; word k mod N holds sending k: k << 8 | block (stored by the sender)
 // then     owners: N words; block i: k << 8 | owner, k its last sending
-// then     N blocks. Each of the three begins a line, and so does each block.
+// then     N blocks
+// then     stamps: N words; block i: what the sender's user says of its last stamped sending. Each of the four begins a
+//          line, and so does each block.
 //
 //                 sender: store              receiver: exchange
 // owner:  Sender ───────────────▶ Sent(k) ─────────────────────▶ Receiver(k)
@@ -106,6 +113,8 @@ use crate::{LayoutError, Plain};
 //   would be on the way, but the block that it sends is not. So the order names every block that is on the way.
 // - I4 Numbers below the receiver's expected one are not on the way, and never will be again.
 // - I5 Each side refuses to take a block that it holds, whatever shared memory says.
+// - I6 Only the sender stores the stamp of a block, while the block is the sender's; what it stores is published with
+//   the block (O1).
 
 // Why one word per block: we considered two index queues, for sent and for free blocks, and a list per side of the
 // blocks that it holds. Then a block that changes its owner is for some steps in two of these lists or in none, a
@@ -298,12 +307,12 @@ impl<'m, T: Plain> BlockSender<'m, T> {
         if self.stock.get() == Blocks::NONE {
             self.look();
         }
-        self.stock.get().next().map(|block| self.lend(block))
+        self.stock.get().next().map(|block| self.lend(block, None))
     }
 
     /// As [`BlockSender::loan`], but if all blocks are out, takes back the oldest block that was sent and not received:
-    /// the receiver will miss its number. `None` if there is no such block either. Wait-free: at most two loads and
-    /// an exchange for each block that is out.
+    /// the receiver will miss its number, which [`Loan::recalled`] tells. `None` if there is no such block either.
+    /// Wait-free: at most two loads and an exchange for each block that is out.
     #[inline]
     pub fn loan_or_recall(&self) -> Option<Loan<'_, 'm, T>> {
         self.loan().or_else(|| self.recall()).or_else(|| self.loan())
@@ -336,17 +345,17 @@ impl<'m, T: Plain> BlockSender<'m, T> {
             let (sent, ours) = (Owner::Sent.word(number), Owner::Sender.word(number));
             // O2 give, O3 take
             match self.pool.owner(block).compare_exchange(sent, ours, Relaxed, Acquire) {
-                Ok(_) => return Some(self.lend(block)),
-                Err(word) if Owner::of(word).1 == Some(Owner::Sender) => return Some(self.lend(block)),
+                Ok(_) => return Some(self.lend(block, Some(number))),
+                Err(word) if Owner::of(word).1 == Some(Owner::Sender) => return Some(self.lend(block, None)),
                 Err(_) => {}
             }
         }
         None
     }
 
-    /// Lends `block`, which is the sender's and not lent.
+    /// Lends `block`, which is the sender's and not lent; `recalled` is the sending from which it was taken back.
     #[inline(always)]
-    fn lend(&self, block: Block) -> Loan<'_, 'm, T> {
+    fn lend(&self, block: Block, recalled: Option<u64>) -> Loan<'_, 'm, T> {
         // Against a hostile process: each side checks block numbers, its steps are bounded, and it knows by itself
         // what it holds (I5): it never lends a block twice, nor anything outside of the memory. An impossible word is
         // reported as [`NotReceived::Corrupt`], or its block counts as not given back. But the content is lent in
@@ -357,7 +366,7 @@ impl<'m, T: Plain> BlockSender<'m, T> {
         // - the block's word says `Sender` (callers), and only we change that (I1); the receiver's reads are over (O2);
         // - it was not among our loans (I5): the stock has none of them, and `recall` checks.
         let place = unsafe { self.pool.lend_mut(block) };
-        Loan { place, held: Held { sender: self, block } }
+        Loan { place, recalled, held: Held { sender: self, block } }
     }
 
     /// Number of blocks of the pool.
@@ -416,6 +425,7 @@ impl<'m, T: Plain> BlockSender<'m, T> {
 pub struct Loan<'s, 'm, T: Plain> {
     // In this order: the place's loan ends first.
     place: LentPlaceMut<'m, T>,
+    recalled: Option<u64>,
     held: Held<'s, 'm, T>,
 }
 
@@ -423,9 +433,32 @@ impl<T: Plain> Loan<'_, '_, T> {
     /// Sends it, and returns the number of this sending: from 1, each one more than the last. Wait-free: 2 stores.
     #[inline]
     pub fn send(self) -> u64 {
-        let Self { place, held } = self;
+        let Self { place, held, .. } = self;
         place.end();
         held.send()
+    }
+
+    /// As [`Loan::send`], with a word beside the block, such as the instant of the sending:
+    /// [`ReceivedBlock::stamp`]. Wait-free: 3 stores.
+    #[inline]
+    pub fn send_stamped(self, stamp: u64) -> u64 {
+        let Self { place, held, .. } = self;
+        place.end();
+        held.sender.pool.stamp(held.block).store(stamp, Relaxed);
+        held.send()
+    }
+
+    /// The number that the next [`Loan::send`] of this end returns.
+    #[inline]
+    pub fn number(&self) -> u64 {
+        self.held.sender.next.get()
+    }
+
+    /// The number of the sending from which this block was taken back: nobody receives it. `None` if the block had
+    /// been given back.
+    #[inline]
+    pub fn recalled(&self) -> Option<u64> {
+        self.recalled
     }
 }
 
@@ -632,6 +665,13 @@ impl<T: Plain> ReceivedBlock<'_, '_, T> {
     pub fn number(&self) -> u64 {
         self.kept.number
     }
+
+    /// The word that came with it: [`Loan::send_stamped`]. After a plain [`Loan::send`] it is that of an earlier sending of
+    /// the block, or 0. Wait-free: 1 load.
+    #[inline]
+    pub fn stamp(&self) -> u64 {
+        self.kept.receiver.pool.stamp(self.kept.block).load(Relaxed)
+    }
 }
 
 impl<T: Plain> Deref for ReceivedBlock<'_, '_, T> {
@@ -666,7 +706,7 @@ impl<T: Plain> Drop for Retained<'_, '_, T> {
 
 // # Checked
 //
-// - `tests/bulk/behaviour.rs`: values, errors, policies, successors, corrupt words; also Miri
+// - `tests/bulk/behaviour.rs`: values, errors, policies, successors, corrupt words, stamps, watchers; also Miri
 // - `tests/bulk/steps.rs`: the bounds above, counted
 // - `tests/bulk/crashes.rs`: a model of the protocol, every interleaving with a death of either side at every step
 // - `tests/bulk/deaths.rs`, `tests/bulk/processes.rs`: SIGKILL before every step of every operation, and at random
@@ -684,5 +724,5 @@ impl<T: Plain> Drop for Retained<'_, '_, T> {
 // sender, of the receiver, 3 sendings: 352 337, 457 870; 3 blocks, 3 sendings, a death of the receiver: 369 409. The
 // model finds six deliberate mistakes.
 //
-// Not covered: more blocks exhaustively; deaths together with weak memory; load buffering (the Release of O2 excludes
+// Not covered: watchers and stamps beside concurrent ends, which load and store words alone; more blocks exhaustively; deaths together with weak memory; load buffering (the Release of O2 excludes
 // what it could do to the user's reads); AArch64 hardware; numbers past 2⁵⁶.

@@ -89,6 +89,7 @@ fn shared_types_are_send_and_sync() {
         bulk::Loan<'static, 'static, u64>: neither,
         bulk::BlockReceiver<'static, u64>: send,
         bulk::ReceivedBlock<'static, 'static, u64>: neither,
+        bulk::Watcher<'static, u64>: send,
         owned::Owned<hybrid::Writer<'static, u64>>: send,
         owned::Owned<hybrid::Observer<'static, u64>>: send,
         owned::Owned<qrtr::Reader<'static, u64>>: send,

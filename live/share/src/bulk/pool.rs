@@ -18,7 +18,7 @@ pub const fn bytes<T: Plain>(blocks: u32) -> Option<usize> {
         return None;
     }
     let Some(all) = block_bytes::<T>().checked_mul(blocks as usize) else { return None };
-    all.checked_add(2 * words_bytes(blocks))
+    all.checked_add(3 * words_bytes(blocks))
 }
 
 const fn block_bytes<T: Plain>() -> usize {
@@ -122,6 +122,7 @@ impl Iterator for Blocks {
 pub(super) struct Pool<'m, T> {
     order: StridedWords<'m>,
     owners: StridedWords<'m>,
+    stamps: StridedWords<'m>,
     blocks: Places<'m, T>,
     count: u8,
 }
@@ -138,9 +139,11 @@ impl<'m, T: Plain> Pool<'m, T> {
     pub(super) fn new(memory: &Claimed<'m>, blocks: u32) -> Result<Self, LayoutError> {
         fit(memory, bytes::<T>(blocks).ok_or(LayoutError::Capacity)?)?;
         let (words, count) = (words_bytes(blocks), blocks as usize);
+        let stamps = 2 * words + block_bytes::<T>() * count;
         Ok(Self {
             order: memory.words(0, 8, count),
             owners: memory.words(words, 8, count),
+            stamps: memory.words(stamps, 8, count),
             blocks: Places::new(memory, 2 * words, block_bytes::<T>(), count),
             count: blocks as u8,
         })
@@ -184,6 +187,13 @@ impl<'m, T: Plain> Pool<'m, T> {
     pub(super) fn owner(&self, block: Block) -> &'m AtomicU64 {
         // SAFETY: a block is below the count (type).
         unsafe { self.owners.get(usize::from(block.0)).unwrap_unchecked() }
+    }
+
+    /// The stamp of `block`'s last sending.
+    #[inline(always)]
+    pub(super) fn stamp(&self, block: Block) -> &'m AtomicU64 {
+        // SAFETY: a block is below the count (type).
+        unsafe { self.stamps.get(usize::from(block.0)).unwrap_unchecked() }
     }
 
     /// Lends `block` for reading.

@@ -84,11 +84,11 @@ fn all_are_back(sender: &BlockSender<'_, [u64; 4]>, blocks: usize) {
 
 #[test]
 fn sizes_and_what_is_refused() {
-    assert_eq!(bulk::bytes::<[u8; 4096]>(3), Some(256 + 3 * 4096));
-    assert_eq!(bulk::bytes::<[u8; 1]>(16), Some(256 + 16 * 128));
-    assert_eq!(bulk::bytes::<[u8; 129]>(17), Some(512 + 17 * 256));
-    assert_eq!(bulk::bytes::<[u8; 0]>(1), Some(256));
-    assert_eq!(bulk::bytes::<List<u16, 100>>(64), Some(1024 + 64 * 256));
+    assert_eq!(bulk::bytes::<[u8; 4096]>(3), Some(384 + 3 * 4096));
+    assert_eq!(bulk::bytes::<[u8; 1]>(16), Some(384 + 16 * 128));
+    assert_eq!(bulk::bytes::<[u8; 129]>(17), Some(768 + 17 * 256));
+    assert_eq!(bulk::bytes::<[u8; 0]>(1), Some(384));
+    assert_eq!(bulk::bytes::<List<u16, 100>>(64), Some(1536 + 64 * 256));
     for blocks in [0, bulk::BLOCKS_MAX + 1, u32::MAX] {
         assert_eq!(bulk::bytes::<u64>(blocks), None);
         let place = Place::new::<u64>(4);
@@ -96,7 +96,7 @@ fn sizes_and_what_is_refused() {
     }
     assert_eq!(bulk::bytes::<[u8; 1 << (usize::BITS - 4)]>(64), None);
     let place = Place::new::<[u64; 4]>(2);
-    let small = Err(LayoutError::TooSmall { needed: 640, given: 512 });
+    let small = Err(LayoutError::TooSmall { needed: 768, given: 640 });
     assert_eq!(bulk::pair::<[u64; 4]>(place.memory(), 3).map(drop), small);
     // SAFETY: refused.
     assert_eq!(unsafe { bulk::sender::<[u64; 4]>(place.memory(), 3) }.map(drop), small);
@@ -460,4 +460,64 @@ fn long_runs_are_as_the_model() {
             loans.into_iter().for_each(mem::forget);
         }
     }
+}
+
+/// A stamp comes with its sending, and a loan says which sending it was taken back from.
+#[test]
+fn stamps_and_recalls_are_told() {
+    let place = Place::new::<[u64; 4]>(2);
+    let (sender, receiver) = bulk::pair::<[u64; 4]>(place.memory(), 2).unwrap();
+    for number in 1..=2 {
+        let loan = sender.loan_or_recall().unwrap();
+        assert_eq!((loan.number(), loan.recalled()), (number, None));
+        assert_eq!(loan.send_stamped(100 * number), number);
+    }
+    let loan = sender.loan_or_recall().unwrap();
+    assert_eq!((loan.number(), loan.recalled()), (3, Some(1)));
+    assert_eq!(loan.send_stamped(300), 3);
+    let second = receiver.receive().unwrap().unwrap();
+    let third = receiver.receive().unwrap().unwrap();
+    assert_eq!((second.number(), second.stamp(), third.number(), third.stamp()), (2, 200, 3, 300));
+    drop((second, third));
+    assert_eq!(sender.loan_or_recall().unwrap().recalled(), None, "given back, not recalled");
+}
+
+/// A watcher sees what the receiver would receive, and nothing of a sender that died inside of its send.
+#[test]
+fn a_watcher_sees_what_waits() {
+    for blocks in [1, 3, 17, bulk::BLOCKS_MAX] {
+        let place = Place::new::<[u64; 4]>(blocks);
+        let (sender, receiver) = bulk::pair::<[u64; 4]>(place.memory(), blocks).unwrap();
+        // SAFETY: the same object.
+        let watcher = unsafe { bulk::watcher::<[u64; 4]>(place.memory(), blocks) }.unwrap();
+        assert!(watcher.is_empty() && watcher.oldest().is_none());
+        let mut next = 1;
+        for _ in 0..3 {
+            let first = next;
+            while let Some(loan) = sender.loan() {
+                assert_eq!(watcher.is_empty(), next == first);
+                loan.send_stamped(7 * next);
+                next += 1;
+                assert_eq!(watcher.oldest(), Some((first, 7 * first)));
+            }
+            let recalled = sender.loan_or_recall().unwrap();
+            assert_eq!(recalled.recalled(), Some(first));
+            let oldest = (blocks > 1).then_some((first + 1, 7 * (first + 1)));
+            assert_eq!(watcher.oldest(), oldest);
+            drop(recalled);
+            while let Some(received) = receiver.receive().unwrap() {
+                let after = received.number() + 1;
+                assert_eq!(watcher.oldest(), (after < next).then_some((after, 7 * after)));
+                assert_eq!(watcher.is_empty(), after == next);
+            }
+        }
+    }
+    let place = Place::new::<[u64; 4]>(3);
+    // SAFETY: the same object.
+    let watcher = unsafe { bulk::watcher::<[u64; 4]>(place.memory(), 3) }.unwrap();
+    // The first of the two stores of `send`.
+    place.owner(0).store(1 << 8 | 1, Relaxed);
+    assert!(watcher.is_empty() && watcher.oldest().is_none());
+    place.order(1).store(1 << 8, Relaxed);
+    assert_eq!(watcher.oldest(), Some((1, 0)));
 }

@@ -66,6 +66,31 @@ fn usual_steps() {
     }
 }
 
+/// A watcher looks at each block once, and once more at those on the way; a stamp is one store and one load.
+#[test]
+fn steps_of_stamps_and_watchers() {
+    for blocks in [2, 17, 64] {
+        let n = u64::from(blocks);
+        let mut lines = lines(blocks);
+        let start = NonNull::from(lines.as_mut_slice()).cast::<u8>();
+        // SAFETY: aligned lines, of that length, which outlive the ends; accessed only through `start`.
+        let memory = || unsafe { Memory::from_raw(start, bulk::bytes::<[u64; 9]>(blocks).unwrap()) };
+        let (sender, receiver) = bulk::pair::<[u64; 9]>(memory(), blocks).unwrap();
+        // SAFETY: the same object.
+        let watcher = unsafe { bulk::watcher::<[u64; 9]>(memory(), blocks) }.unwrap();
+        assert_eq!(steps(|| assert!(watcher.is_empty())), Steps { loads: n, ..NONE });
+        for _ in 0..n {
+            let loan = sender.loan().unwrap();
+            assert_eq!(steps(|| assert!(loan.send_stamped(1) > 0)), Steps { stores: 3, ..NONE });
+        }
+        assert_eq!(steps(|| assert!(!watcher.is_empty())), Steps { loads: 2, ..NONE });
+        let most = Steps { loads: 2 * n + 1, ..NONE };
+        assert_eq!(steps(|| assert!(watcher.oldest().is_some())), most, "the bound");
+        let received = receiver.receive().unwrap().unwrap();
+        assert_eq!(steps(|| assert_eq!(received.stamp(), 1)), Steps { loads: 1, ..NONE });
+    }
+}
+
 /// Successors, and operations on corrupt words, take no more than the bounds.
 #[test]
 fn most_steps() {
