@@ -140,10 +140,10 @@ fn notes_of_a_run_are_in_words() {
         .collect();
     let expected = [
         "application: release 0 [run]",
-        "application: outputs were brought to rest [run]",
-        "application: process 7 traces the application [outside]",
         "application: values are in values.mcap [run]",
         "application: values not recorded [trouble]",
+        "application: outputs were brought to rest [run]",
+        "application: process 7 traces the application [outside]",
         "service sound: processing is paused [change]",
         "channel audio: 2 values lost [trouble]",
         "channel audio: 3 values lost by `processing` [trouble]",
