@@ -169,24 +169,24 @@ fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<FlowChannel>, Vec<(usize,
         }
         let full = match channel.overflow {
             OverflowPolicy::Reject => OnFull::Refuse,
-            OverflowPolicy::DropOldest => OnFull::Replace,
+            OverflowPolicy::DropOldest | OverflowPolicy::Recall => OnFull::Replace,
             // A simulated queue does not support this policy.
             OverflowPolicy::Clear => continue,
         };
         // A task that one queue releases takes one value in each job; others take what waits.
         let one_by_one = |reader: &taut_plan::ReaderPlan| {
-            channel.lane.is_none() && reader.triggered && has_one_trigger(plan, &reader.name)
+            channel.hands_over() && reader.triggered && has_one_trigger(plan, &reader.name)
         };
-        let queue = |one_by_one: bool| {
-            let capacity = channel.capacity as usize;
-            let takes = if one_by_one { 1 } else { channel.capacity };
-            Delivery::Queue(Queue { capacity, sends: 1, takes, full })
+        let queue = |takes: u32| {
+            // A simulated reader holds nothing that it has taken.
+            Delivery::Queue(Queue { capacity: channel.capacity as usize, sends: 1, takes, full })
         };
+        let takes = |one_by_one: bool| if one_by_one { 1 } else { channel.capacity };
         if channel.broadcast {
             // Each reader takes as if it had a queue of its own.
             for reader in &channel.readers {
                 let Some(task) = position(&reader.name) else { continue };
-                let delivery = queue(one_by_one(reader));
+                let delivery = queue(takes(one_by_one(reader)));
                 channels.push(FlowChannel { writer, readers: vec![task], delivery });
                 names.push((at, channel.name.as_str()));
             }
@@ -194,7 +194,8 @@ fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<FlowChannel>, Vec<(usize,
         }
         let delivery = match channel.kind {
             ChannelKind::State => Delivery::Newest(SamplingPoint::Start),
-            ChannelKind::Queue => queue(channel.readers.iter().any(one_by_one)),
+            ChannelKind::Queue => queue(takes(channel.readers.iter().any(one_by_one))),
+            ChannelKind::Bulk => queue(channel.takes_per_release),
         };
         channels.push(FlowChannel { writer, readers, delivery });
         names.push((at, channel.name.as_str()));

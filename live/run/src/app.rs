@@ -337,7 +337,7 @@ impl<'p> App<'p> {
             return Err(no_such("receiver of one queue", name));
         };
         let trigger = trigger.clone();
-        if self.plan.channel(&trigger).is_some_and(|at| self.plan.channels[at].lane.is_some()) {
+        if self.plan.channel(&trigger).is_some_and(|at| !self.plan.channels[at].hands_over()) {
             return Err(no_such("receiver of one queue", name));
         }
         let mut create_ends = Create::new(self, PartyPosition::Task(task));

@@ -91,6 +91,7 @@ impl<'p, P: Payload> StateSlot<'p, P> {
                 Mechanism::Qrtr
                 | Mechanism::TimedSlots
                 | Mechanism::Broadcast
+                | Mechanism::Bulk
                 | Mechanism::Qrtwo
                 | Mechanism::Qrtwc
                 | lock_mechanisms!()
@@ -207,6 +208,7 @@ impl<'p, P: Payload> StateView<'p, P> {
                     Mechanism::Qrtr
                     | Mechanism::TimedSlots
                     | Mechanism::Broadcast
+                    | Mechanism::Bulk
                     | Mechanism::Qrtwo
                     | Mechanism::Qrtwc
                     | lock_mechanisms!()

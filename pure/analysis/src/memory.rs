@@ -6,7 +6,8 @@
 //! ```text
 //! Equation    service   persistent scope + Σ tasks of it
 //!             task      persistent scope + release scope
-//!             channel   Mechanism::bytes(payload + stamp, slots, claims) + a line if it releases a task
+//!             channel   Mechanism::bytes(payload + stamp, slots, claims) + a line if it releases a task; blocks of a bulk
+//!                       channel have their stamps beside them
 //!             runtime   (tasks + cores) · (stack + ring), dispatched cores · (stack + 4 rings), a stack and one for
 //!                       its signal handlers if there is a safe state, locks between cores, and synchronous flows
 //!             values    of a task with an end of a recorded channel: what its jobs record in a quarter of a second, as a power
@@ -22,8 +23,8 @@
 //! Every object starts at a multiple of [`LINE_BYTES`], so sizes are rounded up to it.
 
 use taut_model::{
-    Class, LINE_BYTES, Mechanism, Model, PartyId, Payload, STACK_BYTES, STAMP_BYTES, Service, ServiceId,
-    Size, Task, TaskId, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, value_slots,
+    Class, LINE_BYTES, Mechanism, Model, PartyId, STACK_BYTES, Service, ServiceId, Size, Task, TaskId,
+    VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, value_slots,
 };
 
 use crate::Overflow;
@@ -69,19 +70,18 @@ pub fn service(model: &Model, id: ServiceId, service: &Service) -> Result<u64, O
     Ok(bytes)
 }
 
-/// A channel's object: slots for stamped values, a place for each reader that claims, and the line that wakes a
-/// receiver.
+/// A channel's object: slots for values of `value` bytes, their stamps included, a place for each reader that claims, and
+/// the line that wakes a receiver.
 ///
 /// # Errors
 /// [`Overflow`].
 pub fn channel(
-    payload: &Payload,
+    value: u32,
     mechanism: Mechanism,
     slots: u32,
     claims: u32,
     triggers: bool,
 ) -> Result<u64, Overflow> {
-    let value = payload.size().and_then(|size| size.checked_add(STAMP_BYTES)).ok_or(Overflow)?;
     let object = mechanism.bytes(value, slots, claims).ok_or(Overflow)?;
     sum([aligned(object)?, if triggers { LINE_BYTES } else { 0 }])
 }

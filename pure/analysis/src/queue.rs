@@ -44,6 +44,7 @@
 //! **Latency.** As for the wait, but counted from our send, which is not before A, and not before u.
 
 pub mod alarms;
+pub mod blocks;
 pub mod broadcast;
 pub mod lanes;
 pub mod overflow;

@@ -709,7 +709,8 @@ static CHANNEL: Table = Table {
             "capacity",
             CAPACITY,
             Need::Default("auto"),
-            "How many values of a queue can wait; how many alarms each setter may have pending, which must be stated.",
+            "How many values of a queue can wait; how many alarms each setter may have pending, which must be stated; how \
+             many blocks a bulk channel has, 2 to 64.",
         ),
         key(
             "overflow",
@@ -797,13 +798,14 @@ static KINDS: &[Word] = &[
         "alarm",
         "Every value, at an instant that its setter chooses, from several tasks to one real-time task.",
     ),
-    later("bulk", "Large values whose ownership moves, without a copy."),
+    word("bulk", "Every value, in order, in blocks that move from one task to another without a copy."),
 ];
 
 static OVERFLOWS: &[Word] = &[
     word("reject", "The new value is refused and given back."),
     word("drop-oldest", "The oldest value is dropped; where no reader is real-time."),
     word("clear", "All waiting values are dropped; where no reader is real-time."),
+    word("recall", "The writer takes the oldest block back that waits; of a bulk channel."),
 ];
 
 static ORDERS: &[Word] = &[

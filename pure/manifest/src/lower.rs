@@ -322,6 +322,7 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
         name,
         kind: match word("kind") {
             Some("state") => ChannelKind::State,
+            Some("bulk") => ChannelKind::Bulk,
             // A message is divided into queues, and a broadcast is a queue with several readers.
             _ => ChannelKind::Queue,
         },
@@ -332,6 +333,7 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
         overflow: match word("overflow") {
             Some("drop-oldest") => OverflowPolicy::DropOldest,
             Some("clear") => OverflowPolicy::Clear,
+            Some("recall") => OverflowPolicy::Recall,
             _ => OverflowPolicy::Reject,
         },
         reception: word("reception").and_then(Reception::from_word).unwrap_or_default(),

@@ -128,6 +128,12 @@ static MISTAKES: &[Mistake] = &[
     slip("[channels.alerts]", "capacity = 4", "capacity = 70000", codes::BAD_CAPACITY, "70000"),
     slip("[channels.orders]", "from = \"phone\"", "# nobody", codes::NO_WRITER, "orders"),
     slip("[channels.orders]", "to = \"watch\"", "to = \"ui\"", codes::NO_MECHANISM, "\"state\""),
+    slip("[channels.images]", "\"processing\"", "\"ui\"", codes::BAD_BULK, "\"ui\""),
+    slip("[channels.images]", "\"recording\"", "\"recordng\"", codes::DANGLING_NAME, "\"recordng\""),
+    slip("[channels.images]", "capacity = 6", "capacity = 1", codes::BAD_CAPACITY, "1"),
+    slip("[channels.images]", "\"recall\"", "\"clear\"", codes::BAD_OVERFLOW, "\"clear\""),
+    slip("[channels.images]", "takes-per-release = 1", "takes-per-release = 0", codes::OUT_OF_RANGE, "0"),
+    slip("[payloads]", "u8*8388608", "u8*83886080", codes::BAD_LAYOUT, "Image"),
     // Chains, and tables of their own.
     slip("[[chains]]", "name = \"microphone-to-electrode\"", "name = \"m2\"\nnames = 3", codes::UNKNOWN_KEY, "names"),
     slip("[[chains]]", "\"electrodes\"", "\"electroes\"", codes::DANGLING_NAME, "\"electroes\""),

@@ -668,3 +668,56 @@ fn helps_that_can_be_followed() {
         assert!(reported.contains(help), "{reported}");
     }
 }
+
+/// What bulk channels refuse that queues do not, and the other way round.
+#[test]
+fn blocks_that_cannot_be() {
+    let mut text = format!(
+        "{HEAD}[payloads]\nP = {{ type = \"f32\" }}\nBlock = {{ type = \"u8\", len = 67108864 }}\n\
+         Large = {{ type = \"u8\", len = 67108865 }}\nBoth = {{ type = \"u8\", len = 1048577 }}\n\
+         Alone = {{ type = \"u8\", len = 1048577 }}\n\
+         [clients.ui]\n[tasks.idle]\nclass = \"best-effort\"\n[tasks.lazy]\nclass = \"best-effort\"\n"
+    );
+    for (task, arrival) in [
+        ("a", "periodic = \"4ms\""),
+        ("b", "periodic = \"8ms\""),
+        ("c", "periodic = \"2ms\""),
+        ("d", "sporadic = \"2ms\", trigger = \"good\""),
+        ("e", "sporadic = \"2ms\", device = \"timer\""),
+    ] {
+        text.push_str(&format!(
+            "[tasks.{task}]\narrival = {{ {arrival} }}\ndeadline = \"2ms\"\n\
+             wcet = {{ value = \"100us\", source = \"guess\" }}\n"
+        ));
+    }
+    for (name, keys) in [
+        ("good", "from = \"a\"\nto = \"d\"\npayload = \"Block\"\ntakes-per-release = 3"),
+        ("recalls", "from = \"c\"\nto = \"e\"\npayload = \"P\"\noverflow = \"recall\""),
+        ("leaves", "from = \"a\"\nto = \"idle\"\npayload = \"P\"\nreception = \"wait\""),
+        ("comes", "from = \"idle\"\nto = \"a\"\npayload = \"P\"\ncapacity = 2"),
+        ("slow", "from = \"c\"\nto = \"b\"\npayload = \"P\""),
+        ("by-client", "from = \"ui\"\nto = \"a\"\npayload = \"P\""),
+        ("to-client", "from = \"a\"\nto = \"ui\"\npayload = \"P\""),
+        ("to-two", "from = \"a\"\nto = [\"b\", \"c\"]\npayload = \"P\""),
+        ("idle", "from = \"idle\"\nto = \"lazy\"\npayload = \"P\""),
+        ("one", "from = \"a\"\nto = \"c\"\npayload = \"P\"\ncapacity = 1"),
+        ("many", "from = \"a\"\nto = \"c\"\npayload = \"P\"\ncapacity = 65"),
+        ("burst", "from = \"b\"\nto = \"c\"\npayload = \"P\"\ncapacity = 3\nsends-per-release = 3"),
+        ("drops", "from = \"a\"\nto = \"idle\"\npayload = \"P\"\noverflow = \"drop-oldest\""),
+        ("waits", "from = \"a\"\nto = \"c\"\npayload = \"P\"\nreception = \"wait\""),
+        ("flows", "from = \"a\"\nto = \"c\"\npayload = \"P\"\nflow = \"synchronous\""),
+        ("other", "from = \"a\"\nto = \"c\"\npayload = \"P\"\nmechanism = \"qrtr\""),
+        ("unseen", "from = \"a\"\nto = \"e\"\npayload = \"P\""),
+        ("large", "from = \"a\"\nto = \"c\"\npayload = \"Large\""),
+        ("both", "from = \"a\"\nto = \"c\"\npayload = \"Both\""),
+    ] {
+        text.push_str(&format!("[channels.{name}]\nkind = \"bulk\"\n{keys}\n"));
+    }
+    text.push_str(
+        "[channels.queue]\nkind = \"queue\"\nfrom = \"a\"\nto = \"c\"\npayload = \"Both\"\noverflow = \"recall\"\n\
+         [channels.state]\nkind = \"state\"\nfrom = \"a\"\nto = \"c\"\npayload = \"Alone\"\nmechanism = \"bulk\"\n\
+         [channels.message]\nkind = \"message\"\nfrom = \"a\"\nto = \"c\"\npayload = \"P\"\noverflow = \"recall\"\n\
+         [[chains]]\nname = \"through\"\npath = [\"c\", \"recalls\", \"e\"]\nmax-latency = \"50ms\"\n",
+    );
+    insta::assert_snapshot!(shown(&text));
+}

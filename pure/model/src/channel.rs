@@ -34,7 +34,8 @@ pub struct Channel {
     pub readers: Vec<PartyId>,
     /// The type of a value: a position in [`crate::Model::payloads`].
     pub payload: usize,
-    /// How many values can wait; `None` lets the plan choose. Unused in a state channel.
+    /// How many values can wait, or how many blocks a bulk channel has; `None` lets the plan choose. Unused in a state
+    /// channel.
     pub capacity: Option<u32>,
     /// What happens to a value that does not fit.
     pub overflow: OverflowPolicy,
@@ -78,8 +79,10 @@ impl Channel {
     }
 }
 
-/// The largest size of a value, in bytes.
+/// The largest size of a value that is copied, in bytes.
 pub const PAYLOAD_BYTES_MAX: u32 = 1 << 20;
+/// The largest size of a value that only bulk channels carry, in bytes: no operation copies it.
+pub const BLOCK_BYTES_MAX: u32 = 64 << 20;
 
 /// The fixed layout of a value. Fields follow each other without padding; every scalar is aligned to its size, which
 /// [`crate::Draft::build`] checks.

@@ -7,7 +7,7 @@ use taut_time::Duration;
 
 use crate::{
     ChannelId, Class, Flow, LockingProtocol, Mechanism, Model, PartyCounts, PartyId, RealTime, ResourceId,
-    STAMP_BYTES, Section, Shared, TaskId,
+    Section, Shared, TaskId,
 };
 
 /// The plan's choices for an application.
@@ -122,9 +122,10 @@ impl Model {
         self.resources[resource].protocol.or_else(decided)
     }
 
-    /// Bytes of a channel's value, including the stamp in front of it; `None` on overflow.
+    /// Bytes of a channel's value, including the stamp in front of it if it has one there; `None` on overflow.
     pub fn value_bytes(&self, id: ChannelId) -> Option<u32> {
-        self.payloads[self.channel(id).payload].size()?.checked_add(STAMP_BYTES)
+        let channel = self.channel(id);
+        self.payloads[channel.payload].size()?.checked_add(channel.kind.stamp_bytes())
     }
 
     pub(crate) fn real_time_mut(&mut self, party: PartyId) -> Option<&mut RealTime> {

@@ -279,6 +279,7 @@ impl ChannelDraft {
             (Some(_), _) => "message",
             (None, ChannelKind::Queue) if self.broadcast => "broadcast",
             (None, ChannelKind::Queue) => "queue",
+            (None, ChannelKind::Bulk) => "bulk channel",
             (None, ChannelKind::State) => "state",
         }
     }

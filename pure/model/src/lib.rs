@@ -32,7 +32,7 @@ mod system;
 mod task;
 mod what_if;
 
-pub use channel::{Channel, MessageLane, PAYLOAD_BYTES_MAX, Payload, PayloadField, Scalar};
+pub use channel::{BLOCK_BYTES_MAX, Channel, MessageLane, PAYLOAD_BYTES_MAX, Payload, PayloadField, Scalar};
 pub use decided::Decisions;
 pub use draft::{
     ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, Draft, ModeDraft, OnFailureDraft,
@@ -51,11 +51,11 @@ pub use set::{Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wron
 pub use system::{App, Chain, ChainStep, Client, ClientKind, Model, Service};
 pub use task::{BestEffort, Class, Cost, RealTime, Stated, Task, Waits};
 pub use taut_policy::{
-    AfterFailure, Aim, Arrival, ArrivalPattern, CAPACITY_MAX, ChannelKind, ClientReads, Evidence,
-    EvidenceFile, Flow, HeapPolicy, LINE_BYTES, LatePolicy, LockingProtocol, Mechanism, MechanismForm,
-    MessageOrder, OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun, PRIORITY_MAX, PROBE_PERIOD,
-    PROBE_PRIORITY, PartyCounts, RESTARTS_MAX, Reception, SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES,
-    SchedulingPolicy, ServerPolicy, ServiceStart, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN,
-    VALUE_SLOT_BYTES, Waiting, Way, is_name, lock_mechanisms, value_slots,
+    AfterFailure, Aim, Arrival, ArrivalPattern, BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX, ChannelKind,
+    ClientReads, Evidence, EvidenceFile, Flow, HeapPolicy, LINE_BYTES, LatePolicy, LockingProtocol,
+    Mechanism, MechanismForm, MessageOrder, OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun,
+    PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY, PartyCounts, RESTARTS_MAX, Reception, SAFE_STATE_MAX,
+    STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy, ServiceStart, VALUE_RING_BYTES_MAX,
+    VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, Waiting, Way, is_name, lock_mechanisms, value_slots,
 };
 pub use taut_time::{ParseSizeError, Size};

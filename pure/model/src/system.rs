@@ -4,8 +4,8 @@
 use taut_time::Duration;
 
 use crate::{
-    AfterFailure, Channel, ChannelId, Class, ClientId, CoreId, LockingProtocol, Mode, OnFailure, PartyId,
-    Payload, Platform, RealTime, ResourceId, Server, ServiceStart, Shared, Size, Task, TaskId,
+    AfterFailure, Channel, ChannelId, ChannelKind, Class, ClientId, CoreId, LockingProtocol, Mode, OnFailure,
+    PartyId, Payload, Platform, RealTime, ResourceId, Server, ServiceStart, Shared, Size, Task, TaskId,
 };
 
 /// A whole application on its machine. Holding a value proves that every rule of [`crate::Draft::build`] holds: names
@@ -219,6 +219,12 @@ impl Model {
             Class::RealTime(task) => task.arrival.triggers(),
             Class::BestEffort(_) => &[],
         }
+    }
+    /// Whether the runtime hands over the values of a channel to the one task that it alone releases. A task takes the values
+    /// of a message and the blocks of a bulk channel by itself.
+    pub fn hands_over(&self, id: ChannelId) -> bool {
+        let channel = self.channel(id);
+        channel.kind == ChannelKind::Queue && channel.lane.is_none()
     }
     /// Whether a channel releases a party.
     pub fn releases(&self, channel: ChannelId, party: PartyId) -> bool {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_policy::{ClientReads, Mechanism, MessageOrder, Way};
+use taut_policy::{ChannelKind, ClientReads, Mechanism, MessageOrder, Way};
 
 use crate::ChannelPlan;
 
@@ -11,6 +11,12 @@ impl ChannelPlan {
     pub fn storing_client(&self) -> Option<&str> {
         let stores = self.mechanism.clients_read() == ClientReads::Storing;
         self.readers.iter().find(|reader| reader.client && stores).map(|reader| reader.name.as_str())
+    }
+
+    /// Whether the runtime hands over its values to the one task that it alone releases. A task takes the values of a message
+    /// and the blocks of a bulk channel by itself.
+    pub fn hands_over(&self) -> bool {
+        self.kind == ChannelKind::Queue && self.lane.is_none()
     }
 
     /// Whether its values are alarms: each waits for an instant of its own.

@@ -324,7 +324,7 @@ pub struct TermPlan {
 pub struct ChannelPlan {
     /// Its name.
     pub name: String,
-    /// A state, which holds the newest value, or a queue, which holds all of them.
+    /// A state, which holds the newest value, or a queue or a bulk channel, which hold all of them.
     pub kind: ChannelKind,
     /// Which value a job of a reader reads.
     #[serde(default, skip_serializing_if = "is_newest")]
@@ -347,7 +347,7 @@ pub struct ChannelPlan {
     /// Copies of the value that the object of a state holds, if its mechanism counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffers: Option<u32>,
-    /// Values that can wait, for a queue; 1 for a state.
+    /// Values that can wait, for a queue; blocks, for a bulk channel; 1 for a state.
     pub capacity: u32,
     /// Why that many, if the plan chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -357,6 +357,10 @@ pub struct ChannelPlan {
     /// The most values that a job of a real-time writer sends. The sending end refuses more.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub sends_per_release: u32,
+    /// The most blocks that a job of the reader of a bulk channel takes. The receiving end gives no more; 1 for any other
+    /// channel, whose reader takes what it likes.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub takes_per_release: u32,
     /// The message of which it is a lane: a queue from one of its senders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<LanePlan>,

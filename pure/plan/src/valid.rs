@@ -37,8 +37,9 @@ use std::hash::Hash;
 use std::ops::Deref;
 
 use taut_policy::{
-    CAPACITY_MAX, ChannelKind, Flow, LINE_BYTES, Mechanism, Overrun, PRIORITY_MAX, PartyCounts, RESTARTS_MAX,
-    SAFE_STATE_MAX, STAMP_BYTES, SchedulingPolicy, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, Way, is_name,
+    BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX, ChannelKind, Flow, LINE_BYTES, Mechanism, Overrun, PRIORITY_MAX,
+    PartyCounts, RESTARTS_MAX, SAFE_STATE_MAX, SchedulingPolicy, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN,
+    Way, is_name,
 };
 use taut_time::Duration;
 
@@ -435,6 +436,11 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
     let paper = mechanism.paper_name();
     require!(mechanism.serves(channel.kind, &parties), "{paper} does not serve channel `{name}`");
     let client = all_parties(channel).any(|(_, client)| client);
+    require!(channel.kind != ChannelKind::Bulk || !client, "a client has an end of bulk channel `{name}`");
+    require!(
+        channel.takes_per_release == 1 || channel.takes_per_release > 0 && channel.kind == ChannelKind::Bulk,
+        "channel `{name}` counts what its reader takes, and is no bulk channel, or takes none"
+    );
     require!(
         (channel.place == MemoryMap::Segment) == client,
         "channel `{name}` is in the wrong memory map for its parties"
@@ -458,7 +464,11 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
             "channel `{name}` is a synchronous flow, but one of its parties is not a periodic task"
         );
     }
-    let capacities = if channel.kind == ChannelKind::State { 1..=1 } else { 1..=CAPACITY_MAX };
+    let capacities = match channel.kind {
+        ChannelKind::State => 1..=1,
+        ChannelKind::Queue => 1..=CAPACITY_MAX,
+        ChannelKind::Bulk => BLOCKS_MIN..=BLOCKS_MAX,
+    };
     require!(
         capacities.contains(&channel.capacity),
         "channel `{name}` cannot have a capacity of {}",
@@ -586,7 +596,7 @@ fn reader_of(
     if let Some(region) = reader.event_count {
         let leaves = parties.leave_real_time()
             || parties.broadcast && parties.real_time_writer && !known.is_real_time(reads, reader.client);
-        let waits = channel.kind == ChannelKind::Queue && leaves;
+        let waits = channel.kind.is_queued() && leaves;
         require!(waits, "`{reads}` cannot wait for channel `{name}` by an event count");
         require!(
             region.size == LINE_BYTES,
@@ -599,7 +609,7 @@ fn reader_of(
             arrival: Arrival::Sporadic { triggers, .. }, ..
         }) if triggers.contains(name));
         require!(waits && !reader.client, "channel `{name}` releases `{reads}`, which does not wait for it");
-        require!(channel.kind == ChannelKind::Queue, "channel `{name}` releases a task, but is a state");
+        require!(channel.kind.is_queued(), "channel `{name}` releases a task, but is a state");
     }
     Ok(())
 }
@@ -630,7 +640,7 @@ fn broadcast_to(known: &Known<'_>, channel: &ChannelPlan, reader: &ReaderPlan) -
 /// Bytes of a channel's object, and of the line that wakes its reader if the channel has one; `None` on overflow.
 fn object_bytes(channel: &ChannelPlan) -> Option<u64> {
     let slots = channel.buffers.unwrap_or(channel.capacity);
-    let value = channel.size.checked_add(STAMP_BYTES)?;
+    let value = channel.size.checked_add(channel.kind.stamp_bytes())?;
     let object = channel.mechanism.bytes(value, slots, channel.claims())?;
     let line = if channel.readers.iter().any(|reader| reader.triggered) { LINE_BYTES } else { 0 };
     object.checked_next_multiple_of(LINE_BYTES)?.checked_add(line)

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use taut_analysis::{Bound, BoundTerm, Verdict, Why};
-use taut_model::{ChannelId, Class, Fault, Model, PartyId, RealTime, Severity};
+use taut_model::{ChannelId, ChannelKind, Class, Fault, Model, PartyId, RealTime, Severity};
 use taut_plan::{
     Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, LanePlan,
     Overrides, Plan, ReaderPlan, Region, ServerPlan, ServicePlan, TaskPlan, TermPlan, WriterPlan,
@@ -410,6 +410,7 @@ fn channel_plans(
             capacity_reason: realisation.capacity_reason.clone(),
             overflow: channel.overflow,
             sends_per_release: channel.sends_per_release,
+            takes_per_release: if channel.kind == ChannelKind::Bulk { channel.takes_per_release } else { 1 },
             lane: channel.lane.as_ref().map(|lane| LanePlan {
                 message: lane.message.clone(),
                 order: lane.order,

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use taut_analysis::{Overflow, memory};
 use taut_model::{
-    Channel, ChannelId, Class, ClientReads, Fault, Flow, LINE_BYTES, Model, PartyId, Reception, Size, codes,
+    Channel, ChannelId, ChannelKind, Class, ClientReads, Fault, Flow, LINE_BYTES, Model, PartyId, Reception,
+    Size, codes,
 };
 use taut_plan::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, event_count_file, file_of};
 use taut_plan::{MemoryMap, MemoryPlan, Region, ScopePlan};
@@ -82,11 +83,11 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
         *memory = Size::from_bytes(memory::sum([memory.as_bytes(), memory::aligned(scope.size)?])?);
     }
     for ((id, channel), realisation) in model.channel_ids().zip(model.channels()).zip(channels) {
-        let payload = &model.payloads()[channel.payload];
+        let value = model.value_bytes(id).ok_or(Overflow)?;
         let triggers = releases(model, id, channel);
         let slots = realisation.buffers.unwrap_or(realisation.capacity);
         let claims = realisation.claims(channel);
-        let size = memory::channel(payload, realisation.mechanism, slots, claims, triggers)?;
+        let size = memory::channel(value, realisation.mechanism, slots, claims, triggers)?;
         let client = |party: &PartyId| match party {
             PartyId::Client(client) => Some(model.client(*client).name.as_str()),
             PartyId::Task(_) => None,
@@ -180,7 +181,7 @@ pub(crate) fn totals(
         let place = taut_model::KeyPath::value("platform.memory");
         let text = format!("gives {limit}, {total} bytes are needed");
         let mut fault = Fault::error(codes::MEMORY_EXCEEDED, message, place, text);
-        for (path, size) in largest(model) {
+        for (path, size) in largest(model, map) {
             fault = fault.also(taut_model::KeyPath::value(path), format!("takes {size}"));
         }
         faults.push(
@@ -188,7 +189,7 @@ pub(crate) fn totals(
                 .note(format!(
                     "scopes and channels {process}, segment {segment}, stacks and trace rings {runtime}"
                 ))
-                .help(format!("give at least \"{}\", or shrink a scope", whole(total))),
+                .help(format!("give at least \"{}\", or shrink {}", whole(total), shrinkable(model))),
         );
     }
     Ok(MemoryPlan { process, segment, runtime, total: Size::from_bytes(total), limit })
@@ -203,8 +204,16 @@ fn whole(bytes: u64) -> String {
     }
 }
 
-/// The three largest scopes: their paths in the manifest.
-fn largest(model: &Model) -> Vec<(String, Size)> {
+/// What an author may make smaller.
+fn shrinkable(model: &Model) -> &'static str {
+    match model.channels().iter().any(|channel| channel.kind == ChannelKind::Bulk) {
+        true => "a scope or a bulk channel",
+        false => "a scope",
+    }
+}
+
+/// The three largest scopes and bulk channels: their paths in the manifest.
+fn largest(model: &Model, map: &Map) -> Vec<(String, Size)> {
     let mut scopes = Vec::new();
     for service in model.services() {
         scopes.push((format!("services.{}.persistent", service.name), service.persistent));
@@ -212,6 +221,11 @@ fn largest(model: &Model) -> Vec<(String, Size)> {
     for (_, task, of) in model.real_time() {
         scopes.push((format!("tasks.{}.memory.persistent", task.name), of.persistent));
         scopes.push((format!("tasks.{}.memory.release", task.name), of.release));
+    }
+    for (channel, (_, region)) in model.channels().iter().zip(&map.channels) {
+        if channel.kind == ChannelKind::Bulk {
+            scopes.push((format!("channels.{}", channel.name), Size::from_bytes(region.size)));
+        }
     }
     scopes.retain(|(_, size)| *size > Size::ZERO);
     scopes.sort_by_key(|(_, size)| std::cmp::Reverse(*size));

@@ -511,14 +511,15 @@ fn ways_of_readers() {
         for mechanism in Mechanism::ALL {
             for way in [None, Some(Way::Claims), Some(Way::ByTime), Some(Way::LooksOn)] {
                 use Mechanism::{
-                    Chen, Dbp, DoubleBuffer, Hybrid, ImprovedChen, Mpcp, Msrp, Nbw, Peterson, Presence, Qrtr,
-                    Qrtwc, Qrtwo, Sdrtr, Sdrtw, Srp, Tccp, TimedSlots,
+                    Bulk, Chen, Dbp, DoubleBuffer, Hybrid, ImprovedChen, Mpcp, Msrp, Nbw, Peterson, Presence,
+                    Qrtr, Qrtwc, Qrtwo, Sdrtr, Sdrtw, Srp, Tccp, TimedSlots,
                 };
                 let by_time = writer == "a" && reader == "b";
                 let has = match (mechanism, way) {
-                    (Sdrtr | Sdrtw | Qrtr | Qrtwo | Qrtwc | TimedSlots | Srp | Msrp | Dbp | Tccp, way) => {
-                        way.is_none()
-                    }
+                    (
+                        Sdrtr | Sdrtw | Qrtr | Qrtwo | Qrtwc | TimedSlots | Bulk | Srp | Msrp | Dbp | Tccp,
+                        way,
+                    ) => way.is_none(),
                     // It serves no state; `broadcasts.rs` has its ways.
                     (Mechanism::Broadcast, _) => continue,
                     (Chen | DoubleBuffer | Presence | Peterson | Mpcp, way) => way == Some(Way::Claims),

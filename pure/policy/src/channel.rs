@@ -12,6 +12,27 @@ pub enum ChannelKind {
     /// Every value, in order. Real-time readers are several in a broadcast alone, and lose none; only readers that are not
     /// real-time may.
     Queue,
+    /// Every value, in order, each in a block that the writer fills and the one reader reads in place: no value is copied.
+    Bulk,
+}
+
+impl ChannelKind {
+    /// Whether values wait until their reader takes them: a queue, or a bulk channel.
+    pub const fn is_queued(self) -> bool {
+        match self {
+            Self::State => false,
+            Self::Queue | Self::Bulk => true,
+        }
+    }
+
+    /// Bytes that the runtime puts in front of every value: the time of sending and the sequence number. The stamps of
+    /// blocks lie beside them.
+    pub const fn stamp_bytes(self) -> u32 {
+        match self {
+            Self::State | Self::Queue => STAMP_BYTES,
+            Self::Bulk => 0,
+        }
+    }
 }
 
 /// Which of its writer's values a job reads from a state.
@@ -117,6 +138,8 @@ pub enum OverflowPolicy {
     DropOldest,
     /// All waiting values are dropped.
     Clear,
+    /// The writer takes the oldest block back that the reader has not received. Of bulk channels only.
+    Recall,
 }
 
 /// How a reader that is not real-time learns that its queue holds a value.
@@ -144,7 +167,7 @@ impl Reception {
     }
 }
 
-/// Bytes that the runtime puts in front of every value: the time of sending and the sequence number, 8 each.
+/// Bytes that the runtime puts in front of every value that it copies: the time of sending and the sequence number, 8 each.
 pub const STAMP_BYTES: u32 = 16;
 /// Alignment of every object in a memory map, and the size of the line that wakes a receiver: two cache lines, since
 /// processors fetch them in pairs.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use crate::{ChannelKind, LINE_BYTES, LockingProtocol, OverflowPolicy};
+use crate::{BLOCKS_MAX, ChannelKind, LINE_BYTES, LockingProtocol, OverflowPolicy};
 
 /// What the planner, the runtime and people must know of a mechanism: a row of the table below.
 struct Facts {
@@ -314,6 +314,19 @@ mechanisms! {
         manual: "TCCP: a synchronous flow; buffers in turn, as many as the periods and bounds require.",
         parties: "is for a synchronous flow: write `flow = \"synchronous\"`",
     }
+    /// Blocks that change their owner: filled, sent, received and given back in place; one writer, one reader.
+    Bulk {
+        word: "bulk",
+        paper: "Bulk",
+        form: MechanismForm::Queue,
+        ways: &[],
+        claims_max: 1,
+        answers: false,
+        clients_read: ClientReads::Never,
+        rank: 3,
+        manual: "Bulk: the blocks of a bulk channel.",
+        parties: "is for blocks: write `kind = \"bulk\"`",
+    }
 }
 
 /// The pattern of all mechanisms that are locks, for a match on mechanisms that treats locks alike, and should have an arm
@@ -456,7 +469,8 @@ impl Mechanism {
     /// nothing, even if there are no others. Improved Chen and NBW rely on a bound on the rate of writes, which only a
     /// real-time writer guarantees. All parties of a lock are real-time, so that none waits for a party that is not. A
     /// queue has one real-time party at least, and drops waiting values only of readers that are not real-time. A broadcast
-    /// without a real-time reader is such a queue, which drops the oldest values.
+    /// without a real-time reader is such a queue, which drops the oldest values. A bulk channel has one real-time party at
+    /// least, and all of its parties are tasks: another process could write a block while its owner uses it.
     pub fn serves(self, kind: ChannelKind, parties: &PartyCounts) -> bool {
         let &PartyCounts {
             real_time_writer,
@@ -473,7 +487,8 @@ impl Mechanism {
             ClientReads::Storing => client_readers == 0 || readers == 1,
             ClientReads::StoringNothing => true,
         };
-        if (kind == ChannelKind::Queue) != (self.form() == MechanismForm::Queue)
+        if kind.is_queued() != (self.form() == MechanismForm::Queue)
+            || (kind == ChannelKind::Bulk) != (self == Self::Bulk)
             || synchronous != self.preserves_flow()
             || timed != (self == Self::TimedSlots)
             || broadcast && !matches!(self, Self::Broadcast | Self::Qrtwo)
@@ -494,6 +509,11 @@ impl Mechanism {
                 broadcast
                     && overflow == OverflowPolicy::Reject
                     && (1..=self.claims_max()).contains(&real_time_readers)
+            }
+            Self::Bulk => {
+                matches!(overflow, OverflowPolicy::Reject | OverflowPolicy::Recall)
+                    && readers == 1
+                    && (real_time_writer || real_time_readers == 1)
             }
             Self::Qrtwo => {
                 let drops = if broadcast { OverflowPolicy::Reject } else { OverflowPolicy::DropOldest };
@@ -589,7 +609,8 @@ impl Mechanism {
     /// (Double Buffer: 3 words per row and one more; Presence: 1 word per slot and one more) and one line per claiming
     /// reader (Presence: a word; Peterson: also its copy with a stamp). Under a lock there is one value; MSRP has a
     /// line for the queue of waiters; MPCP has a line for the holder and a word for each of the `claims + 1` parties
-    /// that may wait. DBP and TCCP have two lines, two for each reader, and slots on cache lines of their own.
+    /// that may wait. DBP and TCCP have two lines, two for each reader, and slots on cache lines of their own. Bulk: three
+    /// words for each block, and blocks of whole lines; no other number of them than 1 to [`BLOCKS_MAX`].
     pub fn bytes(self, value: u32, slots: u32, claims: u32) -> Option<u64> {
         let lines = |bytes: u64| bytes.checked_next_multiple_of(LINE_BYTES);
         let word = u64::from(value).checked_next_multiple_of(8)?;
@@ -606,6 +627,11 @@ impl Mechanism {
                 let values = lines(queue_slot(word)?.checked_mul(slots)?)?;
                 LINE_BYTES.checked_add(flags)?.checked_add(rows)?.checked_add(values)
             }
+            Self::Bulk if (1..=u64::from(BLOCKS_MAX)).contains(&slots) => {
+                let words = lines(8 * slots)?;
+                lines(word)?.checked_mul(slots)?.checked_add(3 * words)
+            }
+            Self::Bulk => None,
             Self::Qrtwo | Self::Qrtwc => {
                 let slot = queue_slot(word)?;
                 let slots = slots.checked_add(2 * batch(slot))?.checked_add(spare_slots(value).into())?;
@@ -694,7 +720,7 @@ mod tests {
     /// Plans rely on the order: it decides among mechanisms that are equally small.
     #[test]
     fn each_is_once_in_the_order_of_preference() {
-        let words = "sdrtr qrtr qrtwo qrtwc broadcast timed-slots presence chen double-buffer peterson hybrid improved-chen nbw sdrtw srp msrp mpcp dbp tccp";
+        let words = "sdrtr qrtr qrtwo qrtwc broadcast timed-slots presence chen double-buffer peterson hybrid improved-chen nbw sdrtw srp msrp mpcp dbp tccp bulk";
         assert_eq!(Mechanism::ALL.map(Mechanism::word).join(" "), words);
     }
 
@@ -707,6 +733,9 @@ mod tests {
         assert_eq!(Mechanism::TimedSlots.bytes(24, 4, 1), Some(128 + 128 + 128 + 128));
         assert_eq!(Mechanism::TimedSlots.bytes(272, 5, 1), Some(128 + 128 + 256 + 13 * 128));
         assert_eq!(Mechanism::Qrtr.bytes(272, 4, 1), Some(256 + 4 * 320));
+        assert_eq!(Mechanism::Bulk.bytes(256, 3, 1), Some(384 + 3 * 256));
+        assert_eq!(Mechanism::Bulk.bytes(129, 17, 1), Some(768 + 17 * 256));
+        assert_eq!([0, 65].map(|blocks| Mechanism::Bulk.bytes(8, blocks, 1)), [None; 2]);
         // 40 bytes: batches of 1, so 2 + 204 more slots; 272 bytes are in slots of 320: 2 + 25 more.
         assert_eq!(Mechanism::Qrtwo.bytes(40, 4, 0), Some(256 + (40u64 * 210).next_multiple_of(128)));
         assert_eq!(
@@ -876,6 +905,48 @@ mod tests {
                 assert_eq!(of(ChannelKind::Queue, &timed), []);
                 let not = PartyCounts { broadcast: false, ..parties };
                 assert!(!Mechanism::Broadcast.serves(ChannelKind::Queue, &not));
+            }
+        }
+    }
+
+    /// A bulk channel has its own mechanism, no client, and one reader; it rejects or recalls.
+    #[test]
+    fn blocks_move_between_two_tasks() {
+        let policies = [
+            OverflowPolicy::Reject,
+            OverflowPolicy::DropOldest,
+            OverflowPolicy::Clear,
+            OverflowPolicy::Recall,
+        ];
+        for (at, overflow) in policies.into_iter().enumerate() {
+            for (real_time_writer, readers, real_time_readers, client_readers) in [
+                (true, 1, 1, 0),
+                (false, 1, 1, 0),
+                (true, 1, 0, 0),
+                (false, 1, 0, 0),
+                (true, 2, 1, 0),
+                (true, 1, 0, 1),
+            ] {
+                let parties = PartyCounts {
+                    real_time_writer,
+                    readers,
+                    real_time_readers,
+                    client_readers,
+                    synchronous: false,
+                    overflow,
+                    timed: false,
+                    broadcast: false,
+                };
+                let fit = |kind| {
+                    Mechanism::ALL.into_iter().filter(|all| all.serves(kind, &parties)).collect::<Vec<_>>()
+                };
+                let fits = (at == 0 || at == 3)
+                    && (readers, client_readers) == (1, 0)
+                    && (real_time_writer || real_time_readers == 1);
+                let expected: &[_] = if fits { &[Mechanism::Bulk] } else { &[] };
+                assert_eq!(fit(ChannelKind::Bulk), expected, "{parties:?}");
+                assert!(!fit(ChannelKind::Queue).contains(&Mechanism::Bulk));
+                assert!(overflow != OverflowPolicy::Recall || fit(ChannelKind::Queue).is_empty());
             }
         }
     }

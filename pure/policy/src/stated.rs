@@ -21,6 +21,10 @@ pub const SAFE_STATE_MAX: Duration = Duration::from_ms(1_000);
 pub const STACK_BYTES: usize = 256 << 10;
 /// The largest capacity of a queue, in values.
 pub const CAPACITY_MAX: u32 = 65_536;
+/// The fewest blocks of a bulk channel: one that the writer fills, and one that the reader has.
+pub const BLOCKS_MIN: u32 = 2;
+/// The most blocks of a bulk channel.
+pub const BLOCKS_MAX: u32 = 64;
 
 /// Bytes of a slot of a ring of recorded values.
 pub const VALUE_SLOT_BYTES: u64 = 32;

@@ -6,7 +6,9 @@
 use super::channels::is_real_time;
 use super::faults::Faults;
 use super::names::{Names, Want};
-use crate::{Chain, ChainDraft, ChainStep, Draft, Fault, KeyPath, PartyId, codes};
+use crate::{
+    Chain, ChainDraft, ChainStep, ChannelKind, Draft, Fault, KeyPath, OverflowPolicy, PartyId, codes,
+};
 
 pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) -> Vec<Option<Chain>> {
     let mut chains = Vec::with_capacity(draft.chains.len());
@@ -68,6 +70,17 @@ fn steps(draft: &Draft, names: &Names<'_>, chain: usize, faults: &mut Faults<'_>
                 .note("its setter chooses when it is due, so nothing bounds the age of its value")
                 .help("let the chain end before the alarm, and another one begin with its receiver");
             faults.push_resting_on(fault, &[&format!("channels.{}.kind", channel.table())]);
+            continue;
+        }
+        if channel.kind == ChannelKind::Bulk && channel.overflow == OverflowPolicy::Recall {
+            connected = false;
+            let message = format!("chain `{name}` goes through bulk channel `{}`", channel.name);
+            let overflow = format!("channels.{}.overflow", channel.name);
+            let fault = broken(message, place(i), "its writer may take blocks back")
+                .also(KeyPath::value(overflow.as_str()), "recalls what waits")
+                .note("nothing bounds how long it takes until a block is not taken back")
+                .help("write `overflow = \"reject\"`, for which the plan proves that every block arrives");
+            faults.push_resting_on(fault, &[&overflow]);
             continue;
         }
         let ends = [(i - 1, "from", "write", "writer"), (i + 1, "to", "read", "reader")];

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use super::bulk;
 use super::faults::Faults;
 use super::names::{Names, Want};
 use crate::{
@@ -80,6 +81,7 @@ fn parties(draft: &Draft, channel: &ChannelDraft, names: &Names<'_>, faults: &mu
     link.sound &= link.choose_writer(channel, faults);
     link.sound &= has_reader(channel, faults);
     link.sound &= readers_fit(draft, channel, &link, faults);
+    link.sound &= bulk::parties(draft, channel, &link, faults);
     link.payload = names.payload(&channel.payload);
     if link.payload.is_none() {
         names.dangling(Want::Payload, &channel.payload, at(channel, "payload"), faults);
@@ -198,7 +200,7 @@ fn leaves_real_time(draft: &Draft, channel: &ChannelDraft, link: &Link) -> bool 
 /// Checks that a queue has one reader, or several that may lose values.
 fn readers_fit(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) -> bool {
     let readers = distinct(&channel.to);
-    if channel.kind != ChannelKind::Queue || channel.broadcast || readers <= 1 {
+    if !channel.kind.is_queued() || channel.broadcast || readers <= 1 {
         return true;
     }
     let leaves = leaves_real_time(draft, channel, link);
@@ -207,7 +209,11 @@ fn readers_fit(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut 
     }
     let message = format!("{} `{}` has {readers} readers", channel.noun(), channel.table());
     let fault = Fault::error(codes::MANY_READERS, message, at(channel, "to"), "one reader at most");
-    let fault = if leaves {
+    let fault = if channel.kind == ChannelKind::Bulk {
+        fault
+            .note("a block has one owner at a time")
+            .help("give each reader a bulk channel of its own, or let the reader send on what others need")
+    } else if leaves {
         fault
             .note("a queue that rejects is full until its slowest reader has taken a value, so it has one reader")
             .help("write `overflow = \"drop-oldest\"`, or give each reader a queue of its own")
@@ -318,9 +324,9 @@ fn uncovered(draft: &Draft, channel: &ChannelDraft, link: &Link, parties: &Party
             "a broadcast to so many real-time readers",
             "at most 250: divide the readers among several broadcasts",
         ),
-        (ChannelKind::State, true, _) | (ChannelKind::Queue, true, _) | (ChannelKind::Queue, false, 1..) => {
-            ("these parties", "write \"auto\"")
-        }
+        (ChannelKind::State, true, _)
+        | (ChannelKind::Queue | ChannelKind::Bulk, true, _)
+        | (ChannelKind::Queue | ChannelKind::Bulk, false, 1..) => ("these parties", "write \"auto\""),
         (ChannelKind::State, false, 1..) => (
             "the state of a writer that is not real-time for so many real-time readers",
             "divide the readers among several state channels",
@@ -346,6 +352,10 @@ fn capacity(channel: &ChannelDraft, faults: &mut Faults<'_>) {
                 .also(at(channel, "kind"), "the latest value")
                 .help("remove it, or make the channel a queue"),
         );
+        return;
+    }
+    if channel.kind == ChannelKind::Bulk {
+        bulk::capacity(channel, capacity, faults);
         return;
     }
     let burst = i64::from(channel.sends_per_release);
@@ -392,7 +402,12 @@ fn overflow(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fau
     if channel.overflow == OverflowPolicy::Reject || channel.lane.is_some() || channel.broadcast {
         return true;
     }
+    if channel.kind != ChannelKind::Bulk && channel.overflow == OverflowPolicy::Recall {
+        bulk::recalls(channel, faults);
+        return false;
+    }
     let (text, help) = match channel.kind {
+        ChannelKind::Bulk => return bulk::overflow(channel, faults),
         ChannelKind::State => ("a state never overflows", "remove it: a new value replaces the old one"),
         ChannelKind::Queue if !stays_real_time(draft, link, faults) => return true,
         ChannelKind::Queue => (
@@ -415,8 +430,8 @@ fn reception(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
         ChannelKind::State => ("a state has a value at any time", "remove it, or make the channel a queue"),
         // Its readers that are not real-time wait, whatever the others do.
         ChannelKind::Queue if channel.broadcast && leaves_in_part(draft, link, faults) => return,
-        ChannelKind::Queue if !stays_real_time(draft, link, faults) => return,
-        ChannelKind::Queue => (
+        ChannelKind::Queue | ChannelKind::Bulk if !stays_real_time(draft, link, faults) => return,
+        ChannelKind::Queue | ChannelKind::Bulk => (
             "only readers that are not real-time wait, for a real-time writer",
             "remove it: a real-time task waits for a queue if that is its trigger",
         ),

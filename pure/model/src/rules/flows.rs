@@ -66,7 +66,7 @@ fn kind(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     let message = format!("{noun} `{}` has a synchronous flow", channel.name);
     faults.push(
         Fault::error(codes::BAD_FLOW, message, at(channel, "flow"), "only for a state")
-            .also(at(channel, "kind"), "a queue delivers every value in order, whenever its reader takes it")
+            .also(at(channel, "kind"), "it delivers every value in order, whenever its reader takes it")
             .help("remove `flow`, or make the channel a state"),
     );
 }

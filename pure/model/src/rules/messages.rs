@@ -266,8 +266,8 @@ fn queue(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults
     let from_real_time = link.writer.is_some_and(|writer| is_real_time(draft, writer));
     // Several readers of a queue are refused, or none of them is real-time.
     let [reader] = link.readers.as_slice() else { return };
-    let is_queue = channel.kind == ChannelKind::Queue && !channel.broadcast;
-    if is_queue && from_real_time {
+    let must_look = channel.kind.is_queued() && !channel.broadcast && !super::bulk::may_lose(channel);
+    if must_look && from_real_time {
         looks(draft, channel, *reader, faults);
     }
 }
@@ -275,7 +275,7 @@ fn queue(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults
 /// Checks that something bounds when a real-time reader looks at a channel: its period, or the channel.
 pub(super) fn looks(draft: &Draft, channel: &ChannelDraft, reader: PartyId, faults: &mut Faults<'_>) {
     let name = channel.table();
-    let (from, to) = (format!("channels.{name}.from"), format!("channels.{name}.to"));
+    let [from, to, overflow] = ["from", "to", "overflow"].map(|key| format!("channels.{name}.{key}"));
     let PartyId::Task(id) = reader else { return };
     let task = &draft.tasks[id.index()];
     let ClassDraft::RealTime(RealTimeDraft {
@@ -294,7 +294,7 @@ pub(super) fn looks(draft: &Draft, channel: &ChannelDraft, reader: PartyId, faul
         draft
             .channels
             .iter()
-            .any(|one| one.name == name && one.kind == ChannelKind::Queue && one.to.contains(&task.name))
+            .any(|one| one.name == name && one.kind.is_queued() && one.to.contains(&task.name))
     };
     if !triggers.iter().all(|trigger| releases(&trigger.channel)) {
         return;
@@ -313,5 +313,7 @@ pub(super) fn looks(draft: &Draft, channel: &ChannelDraft, reader: PartyId, faul
         Some(_) => "make it periodic, or let a task of its own read the device".to_owned(),
         None => format!("let the {noun} release it, too: add \"{name}\" to `triggers`; or make it periodic"),
     });
-    faults.push_resting_on(fault, &[&from, &to, &arrival]);
+    let overflow = (channel.kind == ChannelKind::Bulk).then_some(overflow.as_str());
+    let rests_on: Vec<&str> = [from.as_str(), &to, &arrival].into_iter().chain(overflow).collect();
+    faults.push_resting_on(fault, &rests_on);
 }

@@ -11,6 +11,7 @@
 
 mod alarms;
 mod broadcasts;
+mod bulk;
 mod chains;
 mod channels;
 mod failures;

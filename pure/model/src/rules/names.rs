@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use super::channels::Link;
 use super::faults::Faults;
 use crate::{
-    ChannelDraft, ChannelId, ChannelKind, ClassDraft, ClientId, Draft, Fault, KeyPath, PartyId, ResourceId,
-    ServiceId, TaskDraft, TaskId, codes, is_name, nearest,
+    ChannelDraft, ChannelId, ClassDraft, ClientId, Draft, Fault, KeyPath, PartyId, ResourceId, ServiceId,
+    TaskDraft, TaskId, codes, is_name, nearest,
 };
 
 /// The entry of each name; of duplicates, the first.
@@ -124,7 +124,7 @@ impl<'d> Names<'d> {
         match want {
             Want::Party => tasks.chain(self.draft.clients.iter().map(|c| c.name.as_str())).collect(),
             Want::Channel => stated(self.draft.channels.iter()),
-            Want::Queue => stated(self.draft.channels.iter().filter(|c| c.kind == ChannelKind::Queue)),
+            Want::Queue => stated(self.draft.channels.iter().filter(|c| c.kind.is_queued())),
             Want::Service => self.draft.services.iter().map(|s| s.name.as_str()).collect(),
             Want::Mode => self.draft.modes.iter().map(|m| m.name.as_str()).collect(),
             Want::Resource => self.draft.resources.iter().map(|r| r.name.as_str()).collect(),

@@ -6,11 +6,47 @@
 use std::collections::HashSet;
 
 use super::faults::Faults;
-use crate::{Draft, Fault, KeyPath, PAYLOAD_BYTES_MAX, Payload, PayloadField, codes};
+use crate::{
+    BLOCK_BYTES_MAX, ChannelDraft, ChannelKind, Draft, Fault, KeyPath, PAYLOAD_BYTES_MAX, Payload,
+    PayloadField, codes,
+};
 
 pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
     for payload in &draft.payloads {
         check_one(payload, faults);
+        size(draft, payload, faults);
+    }
+}
+
+/// Checks that a value is not too large for the channels that carry it: only a bulk channel copies none.
+fn size(draft: &Draft, payload: &Payload, faults: &mut Faults<'_>) {
+    let bytes = payload
+        .fields
+        .iter()
+        .map(|field| u64::from(field.scalar.size()).saturating_mul(u64::from(field.len)))
+        .fold(0, u64::saturating_add);
+    let path = |channel: &ChannelDraft, key: &str| format!("channels.{}.{key}", channel.table());
+    let mut carried = draft.channels.iter().filter(|channel| channel.payload == payload.name).peekable();
+    let moved = carried.peek().is_some();
+    let copied =
+        carried.find(|channel| channel.kind != ChannelKind::Bulk && !faults.wrong(&path(channel, "kind")));
+    let most = if copied.is_none() && moved { BLOCK_BYTES_MAX } else { PAYLOAD_BYTES_MAX };
+    if bytes <= u64::from(most) {
+        return;
+    }
+    let message = format!("a value of payload `{}` is too large", payload.name);
+    let whole = KeyPath::key(format!("payloads.{}", payload.name));
+    let fault = Fault::error(codes::BAD_LAYOUT, message, whole, format!("{bytes} bytes, at most {most}"));
+    if bytes > u64::from(BLOCK_BYTES_MAX) {
+        faults.push(fault.help("send it in pieces"));
+        return;
+    }
+    let fault = fault.help("write `kind = \"bulk\"`: a bulk channel copies no value; or send it in pieces");
+    match copied {
+        // A channel whose payload or kind could not be read may be a bulk channel of it.
+        None if faults.any_wrong("channels", &["payload", "kind"]) => {}
+        None => faults.push(fault),
+        Some(channel) => faults.push(fault.also(KeyPath::value(path(channel, "kind")), "copies each value")),
     }
 }
 
@@ -64,21 +100,13 @@ fn check_one(payload: &Payload, faults: &mut Faults<'_>) {
         // An overflow would need 2³² fields of 2³⁵ bytes, more than any memory holds.
         offset = offset.saturating_add(size.saturating_mul(u64::from(field.len)));
     }
-    let whole = KeyPath::key(format!("payloads.{name}"));
     if aligned && !offset.is_multiple_of(align) {
         let missing = align - offset % align;
         let message = format!("payload `{name}` would need padding at its end");
         let text = format!("{offset} bytes, which is not a multiple of its largest field's {align}");
         faults.push(
-            fault(message, whole.clone(), text)
+            fault(message, KeyPath::key(format!("payloads.{name}")), text)
                 .help(format!("add a last field `reserved = \"u8*{missing}\"`, or enlarge another")),
-        );
-    }
-    if offset > u64::from(PAYLOAD_BYTES_MAX) {
-        let message = format!("a value of payload `{name}` is too large");
-        faults.push(
-            fault(message, whole, format!("{offset} bytes, at most {PAYLOAD_BYTES_MAX}"))
-                .help("send it in pieces"),
         );
     }
 }

@@ -151,9 +151,12 @@ fn remedy(name: &str, released: bool, (sends, tw): (u128, u128), (takes, tr): (u
 pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
     messages(draft, links, faults);
     for (channel, link) in draft.channels.iter().zip(links).filter(|(channel, _)| channel.lane.is_none()) {
-        let (ChannelKind::Queue, true, Some(writer)) = (channel.kind, link.sound, link.writer) else {
+        let (true, true, Some(writer)) = (channel.kind.is_queued(), link.sound, link.writer) else {
             continue;
         };
+        if super::bulk::may_lose(channel) {
+            continue;
+        }
         // No guarantee makes a reader that is not real-time look often enough: it loses values, or its queue refuses them.
         for reader in link.readers.iter().filter(|reader| is_real_time(draft, **reader)) {
             reader_of(draft, channel, (writer, *reader), faults);
@@ -173,8 +176,9 @@ fn reader_of(
     else {
         return;
     };
-    // A receiver takes only the one value that releases it.
-    let released = released_by(draft, reader) == Some(channel.name.as_str());
+    // A receiver takes only the one value that releases it; blocks, it takes by itself.
+    let released =
+        channel.kind == ChannelKind::Queue && released_by(draft, reader) == Some(channel.name.as_str());
     let taken_at_once = if released { 1 } else { channel.takes_per_release };
     let (sends, takes) = (u128::from(channel.sends_per_release), u128::from(taken_at_once));
     let (tw, tr) = (u128::from(sent_every.as_ns()), u128::from(taken_every.as_ns()));
@@ -195,9 +199,12 @@ fn reader_of(
     let path = |key: &str| format!("channels.{}.{key}", channel.table());
     let counts = [path("kind"), path("from"), path("to"), path("sends-per-release")];
     let mut rests_on = counts.iter().map(String::as_str).collect::<Vec<_>>();
-    let takes = path("takes-per-release");
+    let (takes, overflow) = (path("takes-per-release"), path("overflow"));
     if !released {
         rests_on.push(&takes);
+    }
+    if channel.kind == ChannelKind::Bulk {
+        rests_on.push(&overflow);
     }
     faults.push_resting_on(fault, &rests_on);
 }

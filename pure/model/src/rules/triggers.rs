@@ -136,7 +136,7 @@ fn writer(
     };
     let (channel, link) = (&draft.channels[channel.index()], &links[channel.index()]);
     let message = format!("task `{task}` cannot be released by channel `{trigger}`");
-    if channel.kind != ChannelKind::Queue {
+    if !channel.kind.is_queued() {
         let kind = KeyPath::value(format!("channels.{}.kind", channel.table()));
         faults.push(
             Fault::error(codes::BAD_TRIGGER, message, place, "a state releases no task")
@@ -155,8 +155,9 @@ fn writer(
         }
         return None;
     }
-    // Of a broadcast the count is that of its other readers.
-    if only && channel.lane.is_none() && !channel.broadcast {
+    // Of a broadcast the count is that of its other readers; of a message and of a bulk channel, the job takes the values by
+    // itself.
+    if only && channel.lane.is_none() && !channel.broadcast && channel.kind == ChannelKind::Queue {
         takes(task, channel, place, faults);
     }
     match link.writer {

@@ -194,6 +194,7 @@ fn candidate(
         | Mechanism::Qrtr
         | Mechanism::TimedSlots
         | Mechanism::Broadcast
+        | Mechanism::Bulk
         | Mechanism::Qrtwo
         | Mechanism::Qrtwc
         | lock_mechanisms!()

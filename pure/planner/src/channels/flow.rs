@@ -15,6 +15,7 @@ use crate::response::bounds::ResponseBounds;
 use crate::channels::alarms;
 use crate::channels::broadcasts;
 use crate::channels::buffers;
+use crate::channels::bulk;
 use crate::channels::messages;
 use crate::channels::synchronous;
 
@@ -180,6 +181,7 @@ pub(crate) fn realise(
     let decided = channel.decided.filter(|decided| serving.contains(decided));
     // The model has refused channels that no mechanism serves; the fallback to a state is the safest.
     let mechanism = lock.or(pinned).or(decided).or(serving.first().copied()).unwrap_or(Mechanism::Sdrtw);
+    let of_blocks;
     let parties = match (mechanism.form(), model.is_real_time(channel.writer)) {
         (MechanismForm::Lock(locking), _) => return Realisation::locked(model, channel, mechanism, locking),
         (MechanismForm::Buffers | MechanismForm::Flow, _) => {
@@ -190,6 +192,10 @@ pub(crate) fn realise(
             "state of a real-time writer, read by real-time tasks"
         }
         (MechanismForm::Slots, true) => "state of a real-time writer, no real-time reader",
+        (MechanismForm::Queue, _) if channel.kind == ChannelKind::Bulk => {
+            of_blocks = bulk::parties(model, channel);
+            &of_blocks
+        }
         (MechanismForm::Queue, _) if channel.is_timed() => {
             "alarms of one setter, which the receiver takes in the order of their instants"
         }
@@ -209,8 +215,11 @@ pub(crate) fn realise(
         Some(_) if channel.is_timed() => alarms::bound(model, id, bounds, &mut realisation, faults),
         Some(lane) => lane_of(model, (id, lane.order), bounds, &mut realisation, faults),
         None if channel.broadcast => broadcasts::bound(model, id, bounds, &mut realisation, faults),
-        None if channel.kind == ChannelKind::Queue => queued(model, id, bounds, &mut realisation, faults),
-        None => {}
+        None => match channel.kind {
+            ChannelKind::State => {}
+            ChannelKind::Queue => queued(model, id, bounds, &mut realisation, faults),
+            ChannelKind::Bulk => bulk::bound(model, id, bounds, &mut realisation, faults),
+        },
     }
     realisation
 }
@@ -237,7 +246,8 @@ fn lane_of(
 /// What a queue from a real-time task to readers that are not does, by its overflow policy.
 fn leaving(overflow: OverflowPolicy) -> &'static str {
     match overflow {
-        OverflowPolicy::Reject => {
+        // No queue recalls a value.
+        OverflowPolicy::Reject | OverflowPolicy::Recall => {
             "queue from a real-time task to a reader that is not; its writer gets a value back if it is full"
         }
         OverflowPolicy::DropOldest => {

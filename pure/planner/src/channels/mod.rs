@@ -6,6 +6,7 @@
 pub(crate) mod alarms;
 pub(crate) mod broadcasts;
 pub(crate) mod buffers;
+pub(crate) mod bulk;
 pub(crate) mod chains;
 pub(crate) mod flow;
 pub(crate) mod messages;

@@ -190,10 +190,12 @@ fn arrivals(model: &Model, task: &RealTime) -> ArrivalPattern {
         Arrival::Periodic { offset, .. } => ArrivalPattern::Phased(*offset),
         Arrival::Sporadic { device: Some(_), .. } => ArrivalPattern::Sporadic,
         Arrival::Sporadic { triggers, .. } => {
-            // An alarm releases its receiver at an instant that its setter chooses.
+            // An alarm releases its receiver at an instant that its setter chooses; of a sender that takes blocks back, the
+            // receiver may fall behind.
             let driven = |trigger: &taut_model::ChannelId| {
                 let channel = model.channel(*trigger);
-                model.is_real_time(channel.writer) && !channel.is_timed()
+                let loses = channel.overflow == taut_model::OverflowPolicy::Recall;
+                model.is_real_time(channel.writer) && !channel.is_timed() && !loses
             };
             if triggers.iter().all(driven) { ArrivalPattern::Driven } else { ArrivalPattern::Sporadic }
         }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use taut_analysis::overheads::Charges;
-use taut_model::{Channel, FlowLink, Model, PartyId, Reception, TaskId, Waits};
+use taut_model::{Channel, FlowLink, Model, OverflowPolicy, PartyId, Reception, TaskId, Waits};
 use taut_time::Duration;
 
 use super::proof::{Effort, Proof};
@@ -51,10 +51,12 @@ fn switching(model: &Model, links: &[FlowLink]) -> Vec<Waits> {
         // A job that looks too early sleeps once and wakes once, however many writers it waits for.
         let waits = links.iter().any(|link| link.reader == id);
         let wakes = links.iter().filter(|link| link.writer == id).count() as u64;
-        // A dispatcher looks at each queue of a client when the client notifies, and at each lane of alarms when a setter
-        // does, at most once in each gap of the task. The task's own release covers one.
+        // A dispatcher looks at each queue of a client when the client notifies, at each lane of alarms when a setter does, and
+        // at a bulk channel when its sender has sent a block that it may take back, at most once in each gap of the task. The task's own release covers one.
         let in_vain = model.triggers(id).iter().map(|id| model.channel(*id));
-        let in_vain = in_vain.filter(|of| matches!(of.writer, PartyId::Client(_)) || of.is_timed());
+        let in_vain = in_vain.filter(|of| {
+            matches!(of.writer, PartyId::Client(_)) || of.is_timed() || of.overflow == OverflowPolicy::Recall
+        });
         let looks = in_vain.count().saturating_sub(1) as u64;
         let queues = model
             .channels()

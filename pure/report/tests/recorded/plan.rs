@@ -103,6 +103,7 @@ fn channel(channel: Channel) -> ChannelPlan {
         capacity_reason: None,
         overflow: OverflowPolicy::Reject,
         sends_per_release: 1,
+        takes_per_release: 1,
         lane: None,
         broadcast: false,
         record: false,

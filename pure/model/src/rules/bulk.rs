@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The rules of bulk channels that queues do not have: their parties are tasks, and their capacity is a number of blocks.
+
+use super::channels::{Link, party_name};
+use super::faults::Faults;
+use crate::{
+    BLOCKS_MAX, BLOCKS_MIN, ChannelDraft, ChannelKind, Draft, Fault, KeyPath, OverflowPolicy, PartyId, codes,
+};
+
+fn at(channel: &ChannelDraft, key: &str) -> KeyPath {
+    KeyPath::value(format!("channels.{}.{key}", channel.table()))
+}
+
+/// Checks that no party is a client; returns whether none is.
+pub(super) fn parties(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) -> bool {
+    if channel.kind != ChannelKind::Bulk {
+        return true;
+    }
+    let mut sound = true;
+    for (key, parties) in [("from", &link.writers), ("to", &link.readers)] {
+        for party in parties.iter().filter(|party| matches!(party, PartyId::Client(_))) {
+            let (name, verb) = (party_name(draft, *party), if key == "from" { "fill" } else { "read" });
+            let message = format!("client `{name}` cannot {verb} blocks of `{}`", channel.name);
+            let fault = Fault::error(codes::BAD_BULK, message, at(channel, key), "another process")
+                .note("both ends use a block where it lies, which no other process must write meanwhile")
+                .help("let a task copy what the client needs: to a state or a queue");
+            faults.push_resting_on(fault, &[&format!("channels.{}.kind", channel.table())]);
+            sound = false;
+        }
+    }
+    sound
+}
+
+/// Checks the number of blocks.
+pub(super) fn capacity(channel: &ChannelDraft, capacity: i64, faults: &mut Faults<'_>) {
+    let name = &channel.name;
+    let fault = |message: String, text: String| {
+        Fault::error(codes::BAD_CAPACITY, message, at(channel, "capacity"), text)
+            .help("write \"auto\": the analysis counts the blocks")
+    };
+    let burst = i64::from(channel.sends_per_release);
+    if !(i64::from(BLOCKS_MIN)..=i64::from(BLOCKS_MAX)).contains(&capacity) {
+        let message = format!("bulk channel `{name}` has {capacity} blocks");
+        let fault = fault(message, format!("not in {BLOCKS_MIN} to {BLOCKS_MAX}"));
+        let fault = if (0..i64::from(BLOCKS_MIN)).contains(&capacity) {
+            fault.note("the writer fills one while the reader has another")
+        } else {
+            fault
+        };
+        faults.push(fault);
+    } else if capacity <= burst {
+        let message =
+            format!("bulk channel `{name}` cannot hold the blocks that one release of its writer sends");
+        let fault = fault(message, format!("{capacity} blocks, of which its reader may have one"));
+        faults.push(fault.also(at(channel, "sends-per-release"), format!("{burst} at once")));
+    }
+}
+
+/// Checks the overflow policy of a bulk channel; returns false if it does not fit.
+pub(super) fn overflow(channel: &ChannelDraft, faults: &mut Faults<'_>) -> bool {
+    if matches!(channel.overflow, OverflowPolicy::Reject | OverflowPolicy::Recall) {
+        return true;
+    }
+    let message = format!("bulk channel `{}` cannot drop waiting values", channel.name);
+    let text = "its writer takes one block back at a time";
+    let fault = Fault::error(codes::BAD_OVERFLOW, message, at(channel, "overflow"), text)
+        .help("write \"recall\": the writer takes the oldest block back; or \"reject\"");
+    faults.push_resting_on(fault, &[&format!("channels.{}.kind", channel.table())]);
+    false
+}
+
+/// Whether it is a bulk channel whose writer takes blocks back, so that its reader need not keep up.
+pub(super) fn may_lose(channel: &ChannelDraft) -> bool {
+    channel.kind == ChannelKind::Bulk && channel.overflow != OverflowPolicy::Reject
+}
+
+/// Refuses `recall` on another channel.
+pub(super) fn recalls(channel: &ChannelDraft, faults: &mut Faults<'_>) {
+    let noun = channel.noun();
+    let message = format!("{noun} `{}` cannot recall values", channel.table());
+    let fault = Fault::error(codes::BAD_OVERFLOW, message, at(channel, "overflow"), "its values are copied")
+        .help("write `kind = \"bulk\"`, whose blocks can be taken back; or remove it");
+    faults.push_resting_on(fault, &[&format!("channels.{}.kind", channel.table())]);
+}
