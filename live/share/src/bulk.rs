@@ -33,6 +33,7 @@
 //! | `receive`          | 1 load + 1 exchange; 1 load if none waits | 2 N + 1 of these; as a successor, N loads more |
 //! | `receive_newest`   | 1 load + 1 exchange + 1 store for each that waits | 2 N + 1 of these; as a successor, N² loads and N stores more |
 //! | drop of a received block | 1 store          | the same                                                  |
+//! | `reclaim`          | no shared access; of a receiver 1 load + 1 store for each leaked block | N of each |
 //! | `stamp`            | 1 load                 | the same                                                  |
 //! | `is_empty`, `oldest` of a watcher | N loads and 1 for each block on the way; `oldest` 1 more | 2 N + 1 loads |
 //!
@@ -58,8 +59,8 @@
 //! | receiver, after its store            | `Sender`                 | it is in the sender's stock                    |
 //!
 //! A block that is received again has its old number, and comes before all others. To free the blocks of a dead
-//! receiver, attach a new one and drop what it receives. A leaked loan (`mem::forget`) is like a loan of a dead
-//! sender.
+//! receiver, attach a new one and drop what it receives. A leaked loan or received block (`mem::forget`) is like one of a
+//! dead end; the `reclaim` of its end takes it back.
 //!
 //! # Source
 //! Our own. Loans move as in iceoryx2, but between one pair of ends and with bounds; take and recall race by one
@@ -318,6 +319,15 @@ impl<'m, T: Plain> BlockSender<'m, T> {
         self.loan().or_else(|| self.recall()).or_else(|| self.loan())
     }
 
+    /// Takes back the loans that were leaked (`mem::forget`), and returns their number. No shared access.
+    #[inline]
+    pub fn reclaim(&mut self) -> u32 {
+        // Proof: A loan borrows this end, and so does every reference into its block. The exclusive borrow excludes them.
+        let leaked = self.loans.replace(Blocks::NONE);
+        self.stock.set(leaked.fold(self.stock.get(), Blocks::with));
+        leaked.count()
+    }
+
     /// Puts the blocks that were given back into the stock.
     fn look(&self) {
         for block in self.pool.all().outside(self.stock.get(), self.loans.get()) {
@@ -557,6 +567,19 @@ impl<'m, T: Plain> BlockReceiver<'m, T> {
             newest = newer;
         }
         Ok(Some(newest))
+    }
+
+    /// Gives the received blocks back that were leaked (`mem::forget`), and returns their number. Wait-free: 1 load and 1
+    /// store for each.
+    #[inline]
+    pub fn reclaim(&mut self) -> u32 {
+        // Proof: A received block borrows this end, and so does every reference into it. The exclusive borrow excludes them.
+        let leaked = self.held.replace(Blocks::NONE);
+        for block in leaked {
+            let (number, _) = Owner::of(self.pool.owner(block).load(Relaxed));
+            self.pool.owner(block).store(Owner::Sender.word(number), Release); // O2 give
+        }
+        leaked.count()
     }
 
     /// Steps through the order, enough to pass its present newest sending.

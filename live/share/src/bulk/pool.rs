@@ -98,6 +98,12 @@ impl Blocks {
         Self(self.0 & !(1 << block.0))
     }
 
+    /// How many they are.
+    #[inline(always)]
+    pub(super) const fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+
     /// The blocks of this set that are in neither of the two.
     #[inline(always)]
     pub(super) const fn outside(self, first: Self, second: Self) -> Self {

@@ -482,6 +482,28 @@ fn stamps_and_recalls_are_told() {
     assert_eq!(sender.loan_or_recall().unwrap().recalled(), None, "given back, not recalled");
 }
 
+/// What safe code leaks comes back.
+#[test]
+fn leaked_blocks_are_reclaimed() {
+    let place = Place::new::<[u64; 4]>(3);
+    let (mut sender, mut receiver) = bulk::pair::<[u64; 4]>(place.memory(), 3).unwrap();
+    assert_eq!((sender.reclaim(), receiver.reclaim()), (0, 0));
+    for _ in 0..3 {
+        send(sender.loan().unwrap(), 7);
+        mem::forget(receiver.receive().unwrap().unwrap());
+    }
+    assert!(sender.loan().is_none() && sender.loan_or_recall().is_none());
+    assert_eq!(receiver.reclaim(), 3);
+    for _ in 0..3 {
+        mem::forget(sender.loan().unwrap());
+    }
+    assert!(sender.loan().is_none());
+    assert_eq!((sender.reclaim(), sender.reclaim()), (3, 0));
+    assert_eq!(send(sender.loan().unwrap(), 8), 4);
+    assert_eq!(both(&receiver.receive().unwrap().unwrap()), (4, 8));
+    all_are_back(&sender, 3);
+}
+
 /// A watcher sees what the receiver would receive, and nothing of a sender that died inside of its send.
 #[test]
 fn a_watcher_sees_what_waits() {
