@@ -227,6 +227,8 @@ impl<'p> Works<'p> {
                         let end = create.alarm_setter(lane(channel).unwrap_or_default())?;
                         Output::Alarm { at, end, next: 1, last: None }
                     }
+                    // No manifest that is drawn has one.
+                    ChannelKind::Bulk => continue,
                     ChannelKind::Queue => {
                         let end = create.queue_writer(lane(channel).unwrap_or(&channel.name))?;
                         Output::Queue { end, sends: channel.sends_per_release, next: 1 }

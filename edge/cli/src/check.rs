@@ -50,6 +50,11 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
                 answer["modes"] = serde_json::to_value(&planned.plan.modes).map_err(to_json)?;
                 answer["changes"] = serde_json::to_value(&planned.plan.changes).map_err(to_json)?;
             }
+            let bulk = planned.as_ref().map(|planned| planned.plan.bulk()).unwrap_or_default();
+            if !bulk.is_empty() {
+                answer["bulk"] =
+                    serde_json::to_value(bulk).map_err(|error| Failure::Internal(error.to_string()))?;
+            }
             if !messages.is_empty() {
                 answer["messages"] =
                     serde_json::to_value(messages).map_err(|error| Failure::Internal(error.to_string()))?;
@@ -139,6 +144,9 @@ pub(crate) fn summary(plan: &Plan) -> String {
     }
     for broadcast in plan.broadcasts() {
         broadcast.lines().iter().for_each(|of| line(format_args!("  {of}")));
+    }
+    for bulk in plan.bulk() {
+        line(format_args!("  {}", bulk.line()));
     }
     for of in plan.mode_lines() {
         line(format_args!("  {of}"));

@@ -39,11 +39,12 @@ pub use start::start;
 #[cfg(feature = "manifest")]
 pub use taut_macros::manifest;
 pub use taut_run::{
-    AlarmReader, AlarmRefused, AlarmSetter, AlarmToken, App, Caller, Cancellation, Component, Context,
-    Control, CountingAllocator, Create, Delivered, Device, DueAlarm, Error, Failure, Job, JobError, Layout,
-    LockError, MessageReader, ModeError, Overtaken, Payload, PublishError, QueueReader, QueueWriter,
-    Receiver, Resource, SendError, Service, ServiceError, State, StateReader, StateWriter, Task, Unknown,
-    Words, errors, layout, payload_with, zerocopy,
+    AlarmReader, AlarmRefused, AlarmSetter, AlarmToken, App, Block, BlockLoan, BlockReceiver, BlockSender,
+    Caller, Cancellation, Component, Context, Control, CountingAllocator, Create, Delivered, Device,
+    DueAlarm, Error, Failure, Job, JobError, Layout, LoanRefused, LockError, MessageReader, ModeError,
+    Overtaken, Payload, PublishError, QueueReader, QueueWriter, Receiver, Resource, SendError, Service,
+    ServiceError, State, StateReader, StateWriter, Task, Unknown, Words, errors, layout, payload_with,
+    zerocopy,
 };
 pub use taut_scope::{Exceeded, Scope};
 pub use taut_time::{Duration, Instant};
@@ -142,7 +143,10 @@ mod alarms {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/broadcasts.md")]
 mod broadcasts {}
-
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/bulk.md")]
+mod bulk {}
+#[cfg(doctest)]
 #[doc = include_str!("../../../docs/messages.md")]
 mod messages {}
 #[cfg(doctest)]

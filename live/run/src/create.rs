@@ -4,12 +4,14 @@
 //! Making a task: its memory and its ends of channels. Each end is handed out once, and only to its own party.
 
 use taut_lock::{EventCount, Listener};
-use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, ReaderPlan, ValidPlan, Way};
+use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, OverflowPolicy, ReaderPlan, ValidPlan, Way};
 use taut_scope::Scope;
+use taut_share::bulk;
 use taut_share::queue::{broadcast, qrtr, timed_slots};
 
 use crate::alarm::{AlarmReader, AlarmSetter, Instants, PendingAlarms, SharedAlarms};
 use crate::app::App;
+use crate::bulk::{BlockReceiver, BlockSender, TakingEnd};
 use crate::device::Device;
 use crate::endpoint::{JobRate, QueueReader, QueueWriter, ReadingEnd, StateReader, StateWriter, WritingEnd};
 use crate::flow::Flows;
@@ -105,12 +107,7 @@ impl<'a, 'p> Create<'a, 'p> {
         if let Some(bench) = &mut self.app.bench {
             slot = bench.queue(position, plan, slot);
         }
-        let triggers = plan.readers.iter().any(|reader| reader.triggered);
-        let trigger = if triggers { Some(self.event_count(plan)?) } else { None };
-        let waiting =
-            plan.readers.iter().filter_map(|reader| self.event_count_of(reader, channel).transpose());
-        let waiting = waiting.collect::<Result<Vec<_>, _>>()?;
-        let wakes = Wakes::new(trigger.into_iter().chain(waiting).map(EventCount::notifier));
+        let wakes = self.wakes(plan)?;
         let rate = JobRate::new(plan.sends_per_release);
         Ok(QueueWriter { slot, wakes, channel: index(position), sequence: 0, rate, own: Own::new() })
     }
@@ -137,6 +134,60 @@ impl<'a, 'p> Create<'a, 'p> {
         }
         let channel = index(position);
         Ok(QueueReader { view, listener, channel, lost: 0, owner, of_several, own: Own::new() })
+    }
+
+    /// What a send to a queue or a bulk channel wakes.
+    fn wakes(&self, plan: &'p ChannelPlan) -> Result<Wakes<'p>, Error> {
+        let triggers = plan.readers.iter().any(|reader| reader.triggered);
+        let trigger = if triggers { Some(self.event_count(plan)?) } else { None };
+        let waiting =
+            plan.readers.iter().filter_map(|reader| self.event_count_of(reader, &plan.name).transpose());
+        let waiting = waiting.collect::<Result<Vec<_>, _>>()?;
+        Ok(Wakes::new(trigger.into_iter().chain(waiting).map(EventCount::notifier)))
+    }
+
+    /// The sending end of a bulk channel that this task writes.
+    ///
+    /// # Errors
+    /// As [`Create::queue_writer`].
+    pub fn block_sender<P: Payload>(&mut self, channel: &str) -> Result<BlockSender<'p, P>, Error> {
+        let (position, plan) = self.end::<P>(channel, ChannelKind::Bulk, true)?;
+        let memory = self.memory(plan)?;
+        // SAFETY:
+        // - as in `queue_writer`; blocks of a valid plan lie in the process's map, since no party is a client (V4)
+        let pool = unsafe { bulk::sender(memory, plan.capacity) };
+        let pool = pool.map_err(|_| Error::Region(channel.to_owned()))?;
+        let (wakes, rate) = (self.wakes(plan)?, JobRate::new(plan.sends_per_release));
+        let recalls = plan.overflow == OverflowPolicy::Recall;
+        Ok(BlockSender { pool, wakes, channel: index(position), recalls, rate })
+    }
+
+    /// The receiving end of a bulk channel that this task reads.
+    ///
+    /// # Errors
+    /// As [`Create::queue_writer`].
+    pub fn block_receiver<P: Payload>(&mut self, channel: &str) -> Result<BlockReceiver<'p, P>, Error> {
+        let (position, plan) = self.end::<P>(channel, ChannelKind::Bulk, false)?;
+        let memory = self.memory(plan)?;
+        // SAFETY:
+        // - as in `block_sender`, with the sides exchanged: a bulk channel of a valid plan has one reader (V4)
+        let pool = unsafe { bulk::receiver(memory, plan.capacity) };
+        let pool = pool.map_err(|_| Error::Region(channel.to_owned()))?;
+        let reader = self.reader(plan);
+        let event_count = reader.map_or(Ok(None), |reader| self.event_count_of(reader, channel))?;
+        let listener = event_count.map(EventCount::listener);
+        if let Some(task) = self.task().filter(|_| reader.is_some_and(|reader| reader.triggered)) {
+            let memory = self.memory(plan)?;
+            // SAFETY:
+            // - the memory holds this object, as above
+            let watcher = unsafe { bulk::watcher::<P>(memory, plan.capacity) };
+            let watcher = watcher.map_err(|_| Error::Region(channel.to_owned()))?;
+            let recalls = plan.overflow == OverflowPolicy::Recall;
+            let listener = self.event_count(plan)?.listener();
+            self.app.triggers.push((task, Trigger::of_blocks(Box::new(watcher), listener, recalls)));
+        }
+        let (rate, owner) = (JobRate::new(plan.takes_per_release), self.task().map_or(u16::MAX, index));
+        Ok(BlockReceiver { end: TakingEnd::new(pool, index(position)), listener, rate, owner })
     }
 
     /// The device that releases this task.
@@ -446,7 +497,11 @@ impl<'a, 'p> Create<'a, 'p> {
         kind: ChannelKind,
         writes: bool,
     ) -> Result<(usize, &'p ChannelPlan), Error> {
-        let what = if kind == ChannelKind::Queue { "queue" } else { "state" };
+        let what = match kind {
+            ChannelKind::Queue => "queue",
+            ChannelKind::State => "state",
+            ChannelKind::Bulk => "bulk channel",
+        };
         let (me, is_client) = self.me();
         // A sender knows its lane by the message's name.
         let lane = || {

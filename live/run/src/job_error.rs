@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use taut_exec::LockError;
 use taut_scope::Exceeded;
 
-use crate::{AlarmRefused, Failure, Payload, PublishError, SendError};
+use crate::{AlarmRefused, Failure, LoanRefused, Payload, PublishError, SendError};
 
 /// What a job of a generated task may fail with. [`crate::errors!`] makes an enum of an application's own errors.
 #[diagnostic::on_unimplemented(
@@ -68,6 +68,19 @@ impl<P> From<AlarmRefused<P>> for Failure {
             AlarmRefused::Late(_) => 2,
             AlarmRefused::TooMany(_) => 3,
             AlarmRefused::Malformed(_) => 4,
+        })
+    }
+}
+
+impl JobError for LoanRefused {
+    const NAMES: &'static [&'static str] = &["NoBlock", "TooMany"];
+}
+
+impl From<LoanRefused> for Failure {
+    fn from(error: LoanRefused) -> Self {
+        Self::Code(match error {
+            LoanRefused::NoBlock => 1,
+            LoanRefused::TooMany => 2,
         })
     }
 }

@@ -4,7 +4,7 @@
 //! A task that channels release and that takes their values by itself: a job while a value waits in one of them.
 //!
 //! The runtime looks at the queues and takes nothing. Jobs keep one minimum inter-arrival time, whatever released them:
-//! a value, a change of the service, or a client that notified without sending. The analysis charges one job in that
+//! a value, a change of the service, a client that notified without sending, or a sender that took its block back. The analysis charges one job in that
 //! time. So a value waits for at most that time until a job arrives which can take it, whatever the other channels do.
 //!
 //! Alarms wait for their instants. A setter wakes the task only with an alarm that is due before all others; such a wake-up
@@ -13,6 +13,7 @@
 use std::fmt;
 
 use taut_lock::{Epoch, Listener};
+use taut_share::bulk;
 use taut_share::queue::broadcast::ReaderWatcher;
 use taut_share::queue::qrtr;
 use taut_sys::clock;
@@ -55,6 +56,16 @@ impl<P: Payload> Waiting for ReaderWatcher<'_, Stamped<P>> {
     }
 }
 
+impl<P: Payload> Waiting for bulk::Watcher<'_, P> {
+    fn is_empty(&self) -> bool {
+        bulk::Watcher::is_empty(self)
+    }
+
+    fn oldest_ns(&mut self) -> Option<u64> {
+        self.oldest().map(|(_, sent_ns)| sent_ns)
+    }
+}
+
 /// What a trigger waits for.
 enum Awaited<'p> {
     /// Values of a queue.
@@ -69,8 +80,11 @@ pub(crate) struct Trigger<'p> {
     listener: Listener<'p>,
     /// The epoch of the listener before the last look.
     epoch: Epoch,
-    /// Whether the writer is in this process, so that its stamps and notifications can be trusted.
+    /// Whether the writer is in this process, so that its stamps can be trusted.
     trusted: bool,
+    /// Whether a notification does not mean that a job is due: of a client that sends nothing, of a setter whose alarm is due
+    /// later, and of a sender that takes its block back.
+    in_vain: bool,
 }
 
 impl fmt::Debug for Trigger<'_> {
@@ -82,28 +96,23 @@ impl fmt::Debug for Trigger<'_> {
 impl<'p> Trigger<'p> {
     pub(crate) fn new(waiting: Box<dyn Waiting + 'p>, listener: Listener<'p>, trusted: bool) -> Self {
         let epoch = listener.epoch();
-        Self { awaited: Awaited::Values(waiting), listener, epoch, trusted }
+        Self { awaited: Awaited::Values(waiting), listener, epoch, trusted, in_vain: !trusted }
+    }
+
+    /// A bulk channel; `recalls`: its sender takes back what waits.
+    pub(crate) fn of_blocks(waiting: Box<dyn Waiting + 'p>, listener: Listener<'p>, recalls: bool) -> Self {
+        Self { in_vain: recalls, ..Self::new(waiting, listener, true) }
     }
 
     /// A lane of alarms; one lane of a receiver has the instants of all.
     pub(crate) fn timed(instants: Option<Box<dyn Instants + 'p>>, listener: Listener<'p>) -> Self {
         let epoch = listener.epoch();
-        Self { awaited: Awaited::Instants(instants), listener, epoch, trusted: true }
+        Self { awaited: Awaited::Instants(instants), listener, epoch, trusted: true, in_vain: true }
     }
 
     /// A listener of the channel, and whether its writer may notify while nothing is to be done.
     pub(crate) fn listener(&self) -> (Listener<'p>, bool) {
-        (self.listener.clone(), self.may_be_in_vain())
-    }
-
-    /// Whether a notification does not mean that a job is due: of a client that sends nothing, and of a setter whose alarm is
-    /// due later.
-    fn may_be_in_vain(&self) -> bool {
-        !self.trusted || self.is_timed()
-    }
-
-    fn is_timed(&self) -> bool {
-        matches!(self.awaited, Awaited::Instants(_))
+        (self.listener.clone(), self.in_vain)
     }
 
     /// When what the channel holds is due, as seen at `now_ns`; `None` if it holds nothing. Only an alarm is due later.
@@ -141,8 +150,8 @@ impl<'p, T: Task> TriggeredBody<'p, T> {
         for trigger in &mut self.triggers {
             let before = std::mem::replace(&mut trigger.epoch, trigger.listener.epoch());
             // A client may also wake without a notification, and the instant of an alarm does.
-            in_vain |= trigger.may_be_in_vain();
-            by_value |= !trigger.may_be_in_vain() && trigger.epoch != before;
+            in_vain |= trigger.in_vain;
+            by_value |= !trigger.in_vain && trigger.epoch != before;
         }
         in_vain && !by_value
     }

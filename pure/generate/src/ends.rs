@@ -22,6 +22,10 @@ enum Operation {
     Set,
     /// Takes the alarms that are due, of all their setters.
     TakeDue,
+    /// Fills blocks, and sends them.
+    SendBlocks,
+    /// Reads blocks where they lie.
+    TakeBlocks,
     Publish,
     Read,
 }
@@ -69,6 +73,7 @@ impl<'s> Ends<'s> {
             let (reading, writing) = match channel.kind {
                 ChannelKind::Queue => (Operation::Receive, Operation::Send),
                 ChannelKind::State => (Operation::Read, Operation::Publish),
+                ChannelKind::Bulk => (Operation::TakeBlocks, Operation::SendBlocks),
             };
             // The receiver of a message has one end for all lanes.
             let (reading, is_first) = match &channel.lane {
@@ -142,11 +147,15 @@ impl<'s> Ends<'s> {
             (false, Operation::Take) => ("MessageReader", "message_reader"),
             (false, Operation::Set) => ("AlarmSetter", "alarm_setter"),
             (false, Operation::TakeDue) => ("AlarmReader", "alarm_reader"),
+            (false, Operation::SendBlocks) => ("BlockSender", "block_sender"),
+            (false, Operation::TakeBlocks) => ("BlockReceiver", "block_receiver"),
             (false, Operation::Publish) => ("StateWriter", "state_writer"),
             (false, Operation::Read) => ("StateReader", "state_reader"),
-            // The receiver of a message is a real-time task, and tasks set alarms.
-            (true, Operation::Send | Operation::Publish | Operation::Set) => ("ClientWriter", "writer"),
-            (true, Operation::Receive | Operation::Take | Operation::TakeDue) => {
+            // The receiver of a message is a real-time task, and tasks set alarms and move blocks.
+            (true, Operation::Send | Operation::Publish | Operation::Set | Operation::SendBlocks) => {
+                ("ClientWriter", "writer")
+            }
+            (true, Operation::Receive | Operation::Take | Operation::TakeDue | Operation::TakeBlocks) => {
                 ("ClientReceiver", "receiver")
             }
             (true, Operation::Read) => ("ClientReader", "reader"),
@@ -170,6 +179,8 @@ impl<'s> Ends<'s> {
             Operation::Take => format!("{who} only receives message `{name}`"),
             Operation::Set => format!("{who} only sets alarm `{name}`"),
             Operation::TakeDue => format!("{who} only receives alarm `{name}`"),
+            Operation::SendBlocks => format!("{who} only sends blocks of `{name}`"),
+            Operation::TakeBlocks => format!("{who} only receives blocks of `{name}`"),
             Operation::Receive => format!("{who} only receives from {} `{name}`", self.noun(end)),
             Operation::Publish => format!("{who} only publishes to state `{name}`"),
             Operation::Read => format!("{who} only reads state `{name}`"),
@@ -248,10 +259,16 @@ impl<'s> Ends<'s> {
                 (end.operation == Operation::Receive, "receive", String::new(), option(payload)),
                 (end.operation == Operation::Read, "latest", String::new(), option(payload)),
                 (
-                    matches!(end.operation, Operation::Take | Operation::TakeDue),
+                    matches!(end.operation, Operation::Take | Operation::TakeDue | Operation::TakeBlocks),
                     "next",
                     String::new(),
                     option(payload),
+                ),
+                (
+                    end.operation == Operation::SendBlocks,
+                    "loan",
+                    String::new(),
+                    "::core::result::Result<(), ::taut::LoanRefused>".to_owned(),
                 ),
                 // Other ends have nothing to do with instants.
                 (

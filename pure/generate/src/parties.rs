@@ -55,11 +55,11 @@ pub(crate) fn tasks(source: Source<'_>, names: &PartyNames) -> String {
         .collect()
 }
 
-/// The queue that alone releases a task: the runtime takes its values. A task that a message or several channels
-/// release takes their values by its ends.
+/// The queue that alone releases a task: the runtime takes its values. A task that a message, a bulk channel or several
+/// channels release takes their values by its ends.
 pub(crate) fn sole_trigger(model: &Model, id: TaskId) -> Option<ChannelId> {
     match model.triggers(id) {
-        [trigger] if model.channel(*trigger).lane.is_none() => Some(*trigger),
+        [trigger] if model.hands_over(*trigger) => Some(*trigger),
         _ => None,
     }
 }

@@ -11,6 +11,7 @@
 
 mod basis;
 mod broadcast;
+mod bulk;
 mod channel;
 mod core;
 #[cfg(feature = "write")]
@@ -32,6 +33,7 @@ mod valid;
 
 pub use basis::{Basis, OverheadBasis, OverheadPlan, TimeBasis};
 pub use broadcast::{Broadcast, BroadcastReader};
+pub use bulk::Bulk;
 pub use explain::{explain_chain, explain_channel, explain_task};
 pub use inputs::InputChange;
 pub use lock::{NotExecuted, PlanTextError, digest};

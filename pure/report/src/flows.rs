@@ -3,7 +3,7 @@
 
 //! Channels and chains: figures, and the coarser rule of blame at the end of [`crate::blame`].
 
-use taut_plan::{ChainPlan, ChannelKind, ChannelPlan};
+use taut_plan::{ChainPlan, ChannelPlan, OverflowPolicy};
 use taut_time::Duration;
 
 use crate::ages::{self, History};
@@ -58,10 +58,11 @@ impl Judge<'_> {
         if let Some(limit) = figures.bound_ns.filter(|_| !channel.broadcast) {
             self.latencies(&flow, (&seen.received, limit), &mut figures, &mut breaches);
         }
-        // A setter may find that all of its alarms are pending, or that one is late.
+        // A setter may find that all of its alarms are pending, or that one is late; a sender may take blocks back.
+        let may_lose = channel.is_timed() || channel.overflow == OverflowPolicy::Recall;
         if channel.broadcast {
             self.broadcast(at, &mut figures, &mut breaches);
-        } else if flow.parties.iter().all(|party| self.planned(party).is_some()) && !channel.is_timed() {
+        } else if flow.parties.iter().all(|party| self.planned(party).is_some()) && !may_lose {
             self.drops(&flow, &seen.dropped, &mut figures, &mut breaches);
         } else if figures.dropped > too_many {
             let (channel, values) = (channel.name.clone(), figures.dropped - too_many);
@@ -171,7 +172,7 @@ impl Judge<'_> {
             if latency_ns <= limit_ns {
                 continue;
             }
-            let queued = (flow.channel.kind == ChannelKind::Queue).then_some(since);
+            let queued = flow.channel.kind.is_queued().then_some(since);
             if self.is_unrecorded(queued.map_or(sent, |since| since.min(sent))) {
                 figures.late_not_judged += 1;
             } else if self.pauses.touch(flow.readers.iter().copied(), sent, end) {

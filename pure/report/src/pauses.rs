@@ -133,8 +133,7 @@ fn queues(plan: &Plan, seen: &Observations, task: usize) -> Vec<Queue> {
         _ => None,
     };
     let queues = plan.channels.iter().enumerate().filter(|(_, channel)| {
-        channel.kind == taut_plan::ChannelKind::Queue
-            && channel.readers.iter().any(|reader| reader.name == of.name)
+        channel.kind.is_queued() && channel.readers.iter().any(|reader| reader.name == of.name)
     });
     let queue = |(at, channel): (usize, &taut_plan::ChannelPlan)| {
         // Values of all lanes of a message wait for one another.

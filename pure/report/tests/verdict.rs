@@ -8,7 +8,10 @@ mod recorded;
 use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, Script, plan, run};
 use taut_event::file::Run;
 use taut_event::{CodeLocation, Counter, Foreign, Kind, Record, SafeStateOutcome, Stood};
-use taut_plan::{ChangePlan, ClassPlan, LanePlan, LatePolicy, MessageOrder, ModePlan, ServicePlan};
+use taut_plan::{
+    ChangePlan, ChannelKind, ClassPlan, LanePlan, LatePolicy, Mechanism, MessageOrder, ModePlan,
+    OverflowPolicy, ServicePlan,
+};
 use taut_report::{About, Breach, Cause, CoreFigures, Counts, Ended, Ending, Report, RunVerdict, Warning};
 use taut_time::Instant;
 
@@ -764,6 +767,15 @@ fn a_drop_between_real_time_tasks_is_a_breach_and_elsewhere_a_warning() {
         late: LatePolicy::Refuse,
     });
     let report = Report::new(&timed, &run);
+    assert_eq!(report.verdict(), &RunVerdict::Kept);
+    assert_eq!(report.warnings()[1], Warning::Dropped { channel: "audio".to_owned(), values: 1 });
+    // Of a bulk channel its sender took the block back, unless it may not.
+    let mut bulk = plan();
+    (bulk.channels[1].kind, bulk.channels[1].mechanism) = (ChannelKind::Bulk, Mechanism::Bulk);
+    let broken = Report::new(&bulk, &run);
+    assert!(matches!(broken.verdict(), RunVerdict::Broken(breaches) if breaches.len() == 1));
+    bulk.channels[1].overflow = OverflowPolicy::Recall;
+    let report = Report::new(&bulk, &run);
     assert_eq!(report.verdict(), &RunVerdict::Kept);
     assert_eq!(report.warnings()[1], Warning::Dropped { channel: "audio".to_owned(), values: 1 });
 }

@@ -93,7 +93,7 @@ fn task(model: &Model, id: TaskId, owner: &str, indent: &str) -> String {
 fn real_time_task(model: &Model, (id, task): (TaskId, &RealTime), owner: &str, indent: &str) -> String {
     // The runtime hands over the values of the one queue that releases a receiver.
     let only = if let [trigger] = model.triggers(id) { Some(*trigger) } else { None };
-    let trigger = only.filter(|trigger| model.channel(*trigger).lane.is_none());
+    let trigger = only.filter(|trigger| model.hands_over(*trigger));
     let call = match trigger {
         None => "task".to_owned(),
         Some(trigger) => format!("receiver::<{}, _>", type_name(model, model.channel(trigger).payload)),
@@ -159,6 +159,7 @@ fn ends(model: &Model, party: PartyId, trigger: Option<ChannelId>) -> (Vec<Strin
                     format!("load::receives::<{of}>(create, \"{name}\", {most}, {wakes})?")
                 }
                 ChannelKind::State => format!("load::reads::<{of}>(create, \"{name}\")?"),
+                ChannelKind::Bulk => format!("load::blocks::<{of}>(create, \"{name}\")?"),
             });
         }
         if model.channel(id).writer == party {
@@ -168,6 +169,7 @@ fn ends(model: &Model, party: PartyId, trigger: Option<ChannelId>) -> (Vec<Strin
                 }
                 ChannelKind::Queue => format!("load::sends::<{of}>(create, \"{name}\", {most})?"),
                 ChannelKind::State => format!("load::publishes::<{of}>(create, \"{name}\")?"),
+                ChannelKind::Bulk => format!("load::fills::<{of}>(create, \"{name}\", {most})?"),
             });
         }
     }
@@ -256,6 +258,8 @@ fn client_ends(model: &Model, party: PartyId) -> Vec<String> {
                     format!("load::client_receives::<{of}>(client, \"{name}\", {})?", wakes(model, id))
                 }
                 ChannelKind::State => format!("load::client_reads::<{of}>(client, \"{name}\")?"),
+                // No client has an end of a bulk channel.
+                ChannelKind::Bulk => continue,
             });
         }
         if model.channel(id).writer == party {

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use taut::{
-    AlarmReader, AlarmSetter, AttachError, Caller, Client, ClientReader, ClientReceiver, ClientWriter,
+    AlarmReader, AlarmSetter, AttachError, BlockReceiver, BlockSender, Caller, Client, ClientReader, ClientReceiver, ClientWriter,
     Component, Context, Create, Device, Duration, Error, Failure, Instant, Job, Liveness, MessageReader,
     Payload, QueueReader, QueueWriter, Receiver, Remedy, Resource, StateReader, StateWriter, Task,
 };
@@ -227,6 +227,66 @@ pub fn sets<'p, P: Payload + 'p>(
     most: u32,
 ) -> Result<Box<dyn End + 'p>, Error> {
     Ok(Box::new(Sets { end: create.alarm_setter::<P>(alarm)?, value: value(), most }))
+}
+
+/// A bulk channel of which a job takes as many blocks as the manifest allows.
+pub fn blocks<'p, P: Payload + 'p>(
+    create: &mut Create<'_, 'p>,
+    channel: &str,
+) -> Result<Box<dyn End + 'p>, Error> {
+    Ok(Box::new(Blocks { end: create.block_receiver::<P>(channel)? }))
+}
+
+struct Blocks<'p, P: Payload> {
+    end: BlockReceiver<'p, P>,
+}
+
+impl<P: Payload> End for Blocks<'_, P> {
+    fn in_job(&mut self, job: &mut Job<'_>) {
+        while self.end.next(job).is_some() {}
+    }
+
+    fn in_activation(&mut self, context: &mut Context<'_>) {
+        for _ in 0..MANY {
+            if self.end.next(context).is_none() {
+                break;
+            }
+        }
+    }
+}
+
+struct Fills<'p, P: Payload> {
+    end: BlockSender<'p, P>,
+    most: u32,
+}
+
+impl<P: Payload> Fills<'_, P> {
+    fn send(&mut self, by: &mut impl Caller) {
+        for _ in 0..self.most {
+            // The end records a refusal.
+            let Ok(block) = self.end.loan(by) else { break };
+            block.send(by);
+        }
+    }
+}
+
+impl<P: Payload> End for Fills<'_, P> {
+    fn in_job(&mut self, job: &mut Job<'_>) {
+        self.send(job);
+    }
+
+    fn in_activation(&mut self, context: &mut Context<'_>) {
+        self.send(context);
+    }
+}
+
+/// A bulk channel to which a job or an activation sends `most` blocks, as they are.
+pub fn fills<'p, P: Payload + 'p>(
+    create: &mut Create<'_, 'p>,
+    channel: &str,
+    most: u32,
+) -> Result<Box<dyn End + 'p>, Error> {
+    Ok(Box::new(Fills { end: create.block_sender::<P>(channel)?, most }))
 }
 
 struct Sends<'p, P: Payload> {

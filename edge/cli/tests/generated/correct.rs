@@ -33,6 +33,9 @@ impl task::Sense for Sense<'_> {
         let sample = Sample { job: job.number(), value: bus as f64 };
         io.samples.send(job, sample)?;
         io.level.publish(job, wish)?;
+        let mut image = io.images.loan(job)?;
+        image.value = 1.0;
+        image.send(job);
         Ok(())
     }
 }
@@ -58,7 +61,10 @@ struct Watch;
 impl task::Watch for Watch {
     type Error = Failure;
 
-    fn release(&mut self, _io: &mut task::watch::Io<'_>, _job: &mut Job<'_>) -> Result<(), Failure> {
+    fn release(&mut self, io: &mut task::watch::Io<'_>, job: &mut Job<'_>) -> Result<(), Failure> {
+        while let Some(image) = io.images.next(job) {
+            let _ = image.value;
+        }
         Ok(())
     }
 }

@@ -131,6 +131,27 @@ const MISUSES: &[Misuse] = &[
         says: &["error[E0423]: cannot initialize a tuple struct which contains private fields"],
     },
     Misuse {
+        name: "block_after_its_send",
+        change: ("image.send(job);", "image.send(job); image.value = 2.0;"),
+        says: &["error[E0382]: borrow of moved value: `image`"],
+    },
+    Misuse {
+        name: "receiver_of_blocks_fills",
+        change: ("let _ = image.value;", "let _ = io.images.loan(job);"),
+        says: &[
+            "error[E0277]: task `watch` only receives blocks of `images`",
+            "= note: taut.toml:71: from = \"sense\"",
+        ],
+    },
+    Misuse {
+        name: "received_block_is_written",
+        change: (
+            "Some(image) = io.images.next(job) {\n            let _ = image.value;",
+            "Some(mut image) = io.images.next(job) {\n            image.value = 2.0;",
+        ),
+        says: &["error[E0594]: cannot assign to data in dereference of `taut::Block<"],
+    },
+    Misuse {
         name: "end_is_kept",
         change: (
             "let _ = io.level.latest(job);",

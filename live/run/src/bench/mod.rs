@@ -25,7 +25,7 @@ use std::sync::Arc;
 use taut_boot::{LoadError, LoadedPlan};
 use taut_event::file::Head;
 use taut_event::{Ending, Kind, Record};
-use taut_plan::{ClassPlan, Plan};
+use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, Plan};
 use taut_policy::Misuse;
 use taut_time::{Duration, Instant};
 use taut_trace::{RecordingWriter, RingOwner, ring};
@@ -117,7 +117,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Error`] if the plan cannot be booted, or if the set-up fails or does not fit it; [`Error::Bench`] if the plan has what a
-    /// bench does not: a real-time task in a server.
+    /// bench does not: a real-time task in a server, or a bulk channel.
     pub fn new(
         lock: impl AsRef<Path>,
         setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
@@ -143,6 +143,11 @@ impl Bench {
         if let Some((task, server)) = served(&loaded.plan) {
             let what = "and a bench has no servers; test its code by itself";
             return Err(Error::Bench(format!("task `{task}` is in server `{server}`, {what}")));
+        }
+        let is_bulk = |channel: &&ChannelPlan| channel.kind == ChannelKind::Bulk;
+        if let Some(channel) = loaded.plan.channels.iter().find(is_bulk) {
+            let what = "and a bench has none; test the code by itself";
+            return Err(Error::Bench(format!("`{}` is a bulk channel, {what}", channel.name)));
         }
         let clock = Arc::new(BenchClock::default());
         clock.set(ORIGIN_NS);

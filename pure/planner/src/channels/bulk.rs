@@ -36,7 +36,7 @@ pub(crate) fn bound(
     let ends = flow::writer(model, channel, bounds).zip(flow::reader(model, id, bounds));
     let needed = ends.and_then(|((writer, _), (reader, _))| {
         let verdict = blocks::blocks(&writer, &reader).ok()?;
-        verdict.bound().map(|needed| ((*needed).max(BLOCKS_MIN.into()), writer, reader))
+        verdict.bound().map(|needed| (*needed, writer, reader))
     });
     let is_needed = model.is_real_time(channel.writer) && channel.overflow == OverflowPolicy::Reject;
     let fits = needed.filter(|(needed, ..)| *needed <= BLOCKS_MAX.into());
@@ -53,8 +53,8 @@ pub(crate) fn bound(
         }
         (None, _) => match fits {
             Some((needed, writer, reader)) => {
-                let capacity = u32::try_from(needed).unwrap_or(BLOCKS_MAX).max(channel.sends_per_release);
-                (capacity.min(BLOCKS_MAX), Some(counted(needed, &writer, &reader)))
+                let capacity = u32::try_from(needed).unwrap_or(BLOCKS_MAX);
+                (capacity.clamp(BLOCKS_MIN, BLOCKS_MAX), Some(counted(needed, &writer, &reader)))
             }
             None => three(channel),
         },
@@ -82,8 +82,13 @@ fn three(channel: &Channel) -> (u32, Option<String>) {
 fn counted(needed: u64, writer: &SendingTask, reader: &TakingTask) -> String {
     let (n, tw, rw) = (writer.sends, writer.period, writer.response.rounded());
     let (m, tr, rr) = (reader.takes, reader.period, reader.response.rounded());
+    let (are, least) = match needed {
+        0 | 1 => ("is", format!(", and a channel has {BLOCKS_MIN} at least")),
+        _ => ("are", String::new()),
+    };
     format!(
-        "at most {needed} are away, filled, waiting or read: {n} sent per {tw} within {rw}, {m} taken per {tr} within {rr}"
+        "at most {needed} {are} away, filled, waiting or read: {n} sent per {tw} within {rw}, {m} taken per {tr} within \
+         {rr}{least}"
     )
 }
 

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The ends of a bulk channel: its sender fills a block in place, its receiver reads it in place, and no value is copied.
+//!
+//! An end lends one block at a time. A loan or a received block that safe code leaks is dead as soon as its end is used again,
+//! since it borrows the end; so the end takes it back then, and nothing is lost for good.
+
+use std::cell::Cell;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use taut_event::Kind;
+use taut_lock::Listener;
+use taut_share::bulk;
+use taut_sys::clock;
+use taut_time::Duration;
+
+use crate::endpoint::JobRate;
+use crate::queue::Wakes;
+use crate::{Caller, Context, Payload};
+
+/// How long a best-effort sender waits before it asks again for a block.
+const NO_BLOCK_PAUSE: Duration = Duration::from_ms(1);
+/// How long one of a receiver's sleeps lasts at most, if nothing ends it.
+const LONG: Duration = Duration::from_ms(1_000);
+
+/// Why a sender got no block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoanRefused {
+    /// All blocks are with the receiver, or wait and may not be recalled.
+    NoBlock,
+    /// The job has sent as many blocks as the manifest's `sends-per-release` allows.
+    TooMany,
+}
+
+impl fmt::Display for LoanRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoBlock => "no block is free",
+            Self::TooMany => "the job has sent as many blocks as the manifest allows",
+        })
+    }
+}
+
+impl std::error::Error for LoanRefused {}
+
+/// The sending end of a bulk channel. One per channel.
+pub struct BlockSender<'p, P: Payload> {
+    pub(crate) pool: bulk::BlockSender<'p, P>,
+    pub(crate) wakes: Wakes<'p>,
+    pub(crate) channel: u16,
+    /// Whether it takes back what waits.
+    pub(crate) recalls: bool,
+    pub(crate) rate: JobRate,
+}
+
+impl<'p, P: Payload> BlockSender<'p, P> {
+    /// A block to fill and to send; it holds an older value, or zeros. If the channel has `overflow = "recall"` and no block
+    /// is free, takes the oldest back that waits: [`BlockLoan::recalled`], which is recorded. Wait-free: two loads and an
+    /// exchange for each block at most, and one or two reads of the clock.
+    ///
+    /// # Errors
+    /// [`LoanRefused`]: [`LoanRefused::NoBlock`], which of a job is recorded as a drop, and [`LoanRefused::TooMany`] to a job
+    /// that has sent as many blocks as the manifest allows.
+    pub fn loan<C: Caller>(&mut self, by: &mut C) -> Result<BlockLoan<'_, 'p, P>, LoanRefused> {
+        let (event_recorder, job) = by.event_recorder();
+        if C::REAL_TIME && !self.rate.allows(job) {
+            event_recorder.other(event_recorder.now_ns(), Kind::TooMany, self.channel, job, 1);
+            return Err(LoanRefused::TooMany);
+        }
+        self.pool.reclaim();
+        let loan = if self.recalls { self.pool.loan_or_recall() } else { self.pool.loan() };
+        let is_lost = loan.as_ref().map_or(C::REAL_TIME, |loan| loan.recalled().is_some());
+        if is_lost {
+            event_recorder.other(event_recorder.now_ns(), Kind::Drop, self.channel, job, 1);
+        }
+        let loan = loan.ok_or(LoanRefused::NoBlock)?;
+        Ok(BlockLoan { loan, wakes: &mut self.wakes, rate: &mut self.rate, channel: self.channel })
+    }
+
+    /// As [`BlockSender::loan`], but a best-effort task that gets no block asks again every millisecond. `None` if the task is
+    /// to stop ([`Context::stopping`]).
+    pub fn loan_until_stop(&mut self, context: &mut Context<'_>) -> Option<BlockLoan<'_, 'p, P>> {
+        // The loan of the loop goes back to the stock, from which the last line takes it.
+        while self.loan(context).is_err() {
+            if !context.sleep(NO_BLOCK_PAUSE) {
+                return None;
+            }
+        }
+        self.loan(context).ok()
+    }
+}
+
+/// A block lent to the sender's code, which fills it and then sends it. If dropped, it goes back.
+#[must_use = "dropped, it goes back"]
+pub struct BlockLoan<'s, 'p, P: Payload> {
+    loan: bulk::Loan<'s, 'p, P>,
+    wakes: &'s mut Wakes<'p>,
+    rate: &'s mut JobRate,
+    channel: u16,
+}
+
+impl<P: Payload> BlockLoan<'_, '_, P> {
+    /// Sends it, and returns its number: from 1, each one more than the last. Wait-free: 3 stores, one clock read and, for
+    /// each party that sleeps until a block comes, one futex wake.
+    pub fn send<C: Caller>(self, by: &mut C) -> u64 {
+        let (event_recorder, job) = by.event_recorder();
+        let sent_ns = event_recorder.now_ns();
+        let number = self.loan.send_stamped(sent_ns);
+        self.rate.count();
+        event_recorder.other(sent_ns, Kind::Send, self.channel, job, number);
+        self.wakes.notify();
+        number
+    }
+
+    /// The number of the block that was taken back for this loan: the receiver never gets it.
+    pub fn recalled(&self) -> Option<u64> {
+        self.loan.recalled()
+    }
+}
+
+impl<P: Payload> Deref for BlockLoan<'_, '_, P> {
+    type Target = P;
+
+    fn deref(&self) -> &P {
+        &self.loan
+    }
+}
+
+impl<P: Payload> DerefMut for BlockLoan<'_, '_, P> {
+    fn deref_mut(&mut self) -> &mut P {
+        &mut self.loan
+    }
+}
+
+/// The receiving end of a bulk channel. One per channel.
+pub struct BlockReceiver<'p, P: Payload> {
+    pub(crate) end: TakingEnd<'p, P>,
+    pub(crate) listener: Option<Listener<'p>>,
+    pub(crate) rate: JobRate,
+    /// The receiving task: a real-time task takes blocks in its jobs alone, which are counted.
+    pub(crate) owner: u16,
+}
+
+/// What takes blocks, and records that.
+pub(crate) struct TakingEnd<'p, P: Payload> {
+    pool: bulk::BlockReceiver<'p, P>,
+    channel: u16,
+    /// The number of the last block.
+    last: Cell<u64>,
+    lost: Cell<u64>,
+}
+
+impl<'p, P: Payload> TakingEnd<'p, P> {
+    pub(crate) fn new(pool: bulk::BlockReceiver<'p, P>, channel: u16) -> Self {
+        Self { pool, channel, last: Cell::new(0), lost: Cell::new(0) }
+    }
+
+    fn take(&self, by: &mut impl Caller) -> Option<Block<'_, 'p, P>> {
+        let block = self.pool.receive().ok()??;
+        let (event_recorder, _) = by.event_recorder();
+        let now_ns = event_recorder.now_ns();
+        let latency_ns = now_ns.saturating_sub(block.stamp());
+        event_recorder.other(now_ns, Kind::Receive, self.channel, block.number(), latency_ns);
+        let missed = block.number().saturating_sub(self.last.replace(block.number())).saturating_sub(1);
+        self.lost.set(self.lost.get().saturating_add(missed));
+        Some(Block { block })
+    }
+}
+
+impl<'p, P: Payload> BlockReceiver<'p, P> {
+    /// The oldest block that waits; `None` if none does, or if this job has taken as many as the manifest's
+    /// `takes-per-release` allows. So a job may call it until it gives nothing, as the bounds of the plan suppose. Dropped,
+    /// the block goes back to the sender.
+    ///
+    /// Wait-free: a load, an exchange and one clock read; after recalls at most two loads and two exchanges for each block. Also
+    /// `None` if the sender recalls blocks as fast as this call looks for them.
+    pub fn next<C: Caller>(&mut self, by: &mut C) -> Option<Block<'_, 'p, P>> {
+        let (event_recorder, job) = by.event_recorder();
+        if C::REAL_TIME && (self.owner != event_recorder.subject() || !self.rate.allows(job)) {
+            return None;
+        }
+        self.end.pool.reclaim();
+        let block = self.end.take(by)?;
+        self.rate.count();
+        Some(block)
+    }
+
+    /// As [`BlockReceiver::next`], but if no block waits, a best-effort task sleeps until one comes, until the application
+    /// stops, or for at most `patience`. `None` if there is no block then.
+    ///
+    /// If the manifest gives the channel `reception = "wait"`, the sender wakes this receiver. Otherwise it looks every
+    /// millisecond.
+    pub fn next_within(&mut self, context: &mut Context<'_>, patience: Duration) -> Option<Block<'_, 'p, P>> {
+        self.end.pool.reclaim();
+        self.wait(context, patience)
+    }
+
+    fn wait(&self, context: &mut Context<'_>, patience: Duration) -> Option<Block<'_, 'p, P>> {
+        let end_ns = clock::monotonic_ns().saturating_add(patience.as_ns());
+        loop {
+            let epoch = self.listener.as_ref().map(Listener::epoch);
+            let changes = context.changes();
+            if let Some(block) = self.end.take(context) {
+                return Some(block);
+            }
+            if context.stopping() || clock::monotonic_ns() >= end_ns {
+                return None;
+            }
+            context.wait(self.listener.as_ref().zip(epoch), changes.as_ref(), end_ns);
+        }
+    }
+
+    /// As [`BlockReceiver::next_within`], but waits until a block comes or the task is to stop ([`Context::stopping`]).
+    /// `None` if it is to stop and no block waits: so this receives what was sent before.
+    pub fn next_until_stop(&mut self, context: &mut Context<'_>) -> Option<Block<'_, 'p, P>> {
+        self.end.pool.reclaim();
+        loop {
+            let is_stopping = context.stopping();
+            if let Some(block) = self.wait(context, LONG) {
+                return Some(block);
+            }
+            if is_stopping {
+                return None;
+            }
+        }
+    }
+
+    /// How many blocks the sender has taken back so far that this receiver did not get. It learns of them with the next block
+    /// that it receives.
+    pub fn lost(&self) -> u64 {
+        self.end.lost.get()
+    }
+}
+
+/// A block lent to the receiver's code, which reads it where it lies. Dropped, it goes back to the sender.
+#[must_use = "dropped, it goes back to the sender"]
+pub struct Block<'r, 'p, P: Payload> {
+    block: bulk::ReceivedBlock<'r, 'p, P>,
+}
+
+impl<P: Payload> Block<'_, '_, P> {
+    /// The number of the block, as [`BlockLoan::send`] returned it.
+    pub fn number(&self) -> u64 {
+        self.block.number()
+    }
+}
+
+impl<P: Payload> Deref for Block<'_, '_, P> {
+    type Target = P;
+
+    fn deref(&self) -> &P {
+        &self.block
+    }
+}
