@@ -124,6 +124,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/alarms", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/application", "starts other processes"),
     ("run/attack", "a booted application: `mmap` with MAP_POPULATE"),
+    ("run/bulk", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/bench", "a plan and its memory: `mmap` with MAP_POPULATE"),
     ("run/bench_events", "a plan and its memory: `mmap` with MAP_POPULATE"),
     ("run/broadcasts", "a booted application: `mmap` with MAP_POPULATE"),

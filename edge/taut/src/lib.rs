@@ -39,10 +39,10 @@ pub use start::start;
 #[cfg(feature = "manifest")]
 pub use taut_macros::manifest;
 pub use taut_run::{
-    AlarmReader, AlarmRefused, AlarmSetter, AlarmToken, App, Block, BlockLoan, BlockReceiver, BlockSender,
-    Caller, Cancellation, Component, Context, Control, CountingAllocator, Create, Delivered, Device,
-    DueAlarm, Error, Failure, Job, JobError, Layout, LoanRefused, LockError, MessageReader, ModeError,
-    Overtaken, Payload, PublishError, QueueReader, QueueWriter, Receiver, Resource, SendError, Service,
+    AlarmReader, AlarmRefused, AlarmSetter, AlarmToken, App, BlockLoan, BlockReceiver, BlockSender, Caller,
+    Cancellation, Component, Context, Control, CountingAllocator, Create, Delivered, Device, DueAlarm, Error,
+    Failure, Job, JobError, Layout, LoanRefused, LockError, MessageReader, ModeError, Overtaken, Payload,
+    PublishError, QueueReader, QueueWriter, ReceivedBlock, Receiver, Resource, SendError, Service,
     ServiceError, State, StateReader, StateWriter, Task, Unknown, Words, errors, layout, payload_with,
     zerocopy,
 };

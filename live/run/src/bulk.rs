@@ -157,7 +157,7 @@ impl<'p, P: Payload> TakingEnd<'p, P> {
         Self { pool, channel, last: Cell::new(0), lost: Cell::new(0) }
     }
 
-    fn take(&self, by: &mut impl Caller) -> Option<Block<'_, 'p, P>> {
+    fn take(&self, by: &mut impl Caller) -> Option<ReceivedBlock<'_, 'p, P>> {
         let block = self.pool.receive().ok()??;
         let (event_recorder, _) = by.event_recorder();
         let now_ns = event_recorder.now_ns();
@@ -165,7 +165,7 @@ impl<'p, P: Payload> TakingEnd<'p, P> {
         event_recorder.other(now_ns, Kind::Receive, self.channel, block.number(), latency_ns);
         let missed = block.number().saturating_sub(self.last.replace(block.number())).saturating_sub(1);
         self.lost.set(self.lost.get().saturating_add(missed));
-        Some(Block { block })
+        Some(ReceivedBlock { block })
     }
 }
 
@@ -176,7 +176,7 @@ impl<'p, P: Payload> BlockReceiver<'p, P> {
     ///
     /// Wait-free: a load, an exchange and one clock read; after recalls at most two loads and two exchanges for each block. Also
     /// `None` if the sender recalls blocks as fast as this call looks for them.
-    pub fn next<C: Caller>(&mut self, by: &mut C) -> Option<Block<'_, 'p, P>> {
+    pub fn next<C: Caller>(&mut self, by: &mut C) -> Option<ReceivedBlock<'_, 'p, P>> {
         let (event_recorder, job) = by.event_recorder();
         if C::REAL_TIME && (self.owner != event_recorder.subject() || !self.rate.allows(job)) {
             return None;
@@ -192,12 +192,16 @@ impl<'p, P: Payload> BlockReceiver<'p, P> {
     ///
     /// If the manifest gives the channel `reception = "wait"`, the sender wakes this receiver. Otherwise it looks every
     /// millisecond.
-    pub fn next_within(&mut self, context: &mut Context<'_>, patience: Duration) -> Option<Block<'_, 'p, P>> {
+    pub fn next_within(
+        &mut self,
+        context: &mut Context<'_>,
+        patience: Duration,
+    ) -> Option<ReceivedBlock<'_, 'p, P>> {
         self.end.pool.reclaim();
         self.wait(context, patience)
     }
 
-    fn wait(&self, context: &mut Context<'_>, patience: Duration) -> Option<Block<'_, 'p, P>> {
+    fn wait(&self, context: &mut Context<'_>, patience: Duration) -> Option<ReceivedBlock<'_, 'p, P>> {
         let end_ns = clock::monotonic_ns().saturating_add(patience.as_ns());
         loop {
             let epoch = self.listener.as_ref().map(Listener::epoch);
@@ -214,7 +218,7 @@ impl<'p, P: Payload> BlockReceiver<'p, P> {
 
     /// As [`BlockReceiver::next_within`], but waits until a block comes or the task is to stop ([`Context::stopping`]).
     /// `None` if it is to stop and no block waits: so this receives what was sent before.
-    pub fn next_until_stop(&mut self, context: &mut Context<'_>) -> Option<Block<'_, 'p, P>> {
+    pub fn next_until_stop(&mut self, context: &mut Context<'_>) -> Option<ReceivedBlock<'_, 'p, P>> {
         self.end.pool.reclaim();
         loop {
             let is_stopping = context.stopping();
@@ -236,18 +240,18 @@ impl<'p, P: Payload> BlockReceiver<'p, P> {
 
 /// A block lent to the receiver's code, which reads it where it lies. Dropped, it goes back to the sender.
 #[must_use = "dropped, it goes back to the sender"]
-pub struct Block<'r, 'p, P: Payload> {
+pub struct ReceivedBlock<'r, 'p, P: Payload> {
     block: bulk::ReceivedBlock<'r, 'p, P>,
 }
 
-impl<P: Payload> Block<'_, '_, P> {
+impl<P: Payload> ReceivedBlock<'_, '_, P> {
     /// The number of the block, as [`BlockLoan::send`] returned it.
     pub fn number(&self) -> u64 {
         self.block.number()
     }
 }
 
-impl<P: Payload> Deref for Block<'_, '_, P> {
+impl<P: Payload> Deref for ReceivedBlock<'_, '_, P> {
     type Target = P;
 
     fn deref(&self) -> &P {

@@ -62,7 +62,7 @@ mod values;
 pub use alarm::{AlarmReader, AlarmRefused, AlarmSetter, AlarmToken, DueAlarm};
 pub use app::{App, Service};
 pub use best_effort::Context;
-pub use bulk::{Block, BlockLoan, BlockReceiver, BlockSender, LoanRefused};
+pub use bulk::{BlockLoan, BlockReceiver, BlockSender, LoanRefused, ReceivedBlock};
 pub use client_end::{Attachment, ClientEnd, EndError, Overtaken};
 pub use component::{Component, Receiver, Task};
 pub use control::{Control, Reason, ServiceError, State, Unknown};

@@ -27,14 +27,11 @@
 //! |--------------------|------------------------|-----------------------------------------------------------|
 //! | `loan`             | no shared access       | N loads if its stock is empty; the same if refused         |
 //! | `loan_or_recall`   | as `loan`              | 2 N loads + N exchanges; 1 exchange if the receiver is idle |
-//! | `send`             | 2 stores               | the same                                                  |
-//! | `send_stamped`     | 3 stores               | the same                                                  |
-//! | drop of a loan     | no shared access       | the same                                                  |
+//! | `send`, `send_stamped` | 2 stores, 3 stores   | the same                                                  |
+//! | drop of a loan, `reclaim` | no shared access | the same                                                  |
 //! | `receive`          | 1 load + 1 exchange; 1 load if none waits | 2 N + 1 of these; as a successor, N loads more |
 //! | `receive_newest`   | 1 load + 1 exchange + 1 store for each that waits | 2 N + 1 of these; as a successor, N² loads and N stores more |
-//! | drop of a received block | 1 store          | the same                                                  |
-//! | `reclaim`          | no shared access; of a receiver 1 load + 1 store for each leaked block | N of each |
-//! | `stamp`            | 1 load                 | the same                                                  |
+//! | drop of a received block, `stamp` | 1 store, 1 load | the same; `reclaim`: 1 load and 1 store for each leaked block |
 //! | `is_empty`, `oldest` of a watcher | N loads and 1 for each block on the way; `oldest` 1 more | 2 N + 1 loads |
 //!
 //! `receive` takes more than its first step only if blocks were recalled since the last call, or as a successor.
@@ -59,8 +56,7 @@
 //! | receiver, after its store            | `Sender`                 | it is in the sender's stock                    |
 //!
 //! A block that is received again has its old number, and comes before all others. To free the blocks of a dead
-//! receiver, attach a new one and drop what it receives. A leaked loan or received block (`mem::forget`) is like one of a
-//! dead end; the `reclaim` of its end takes it back.
+//! receiver, attach a new one and drop what it receives. What is leaked (`mem::forget`) the `reclaim` of its end takes back.
 //!
 //! # Source
 //! Our own. Loans move as in iceoryx2, but between one pair of ends and with bounds; take and recall race by one

@@ -173,6 +173,8 @@ pub(crate) enum Carries {
     Message,
     /// Every value of one sender, in one copy for all readers.
     Broadcast,
+    /// Every value of one sender that its reader has in time, in blocks that move.
+    Blocks,
 }
 
 #[derive(Debug)]

@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
+use taut_model::BLOCKS_MAX;
+
 use crate::SourceFormat;
 use crate::sketch::{
     Arrival, Carries, Chain, Channel, CostSource, Named, Party, Segment, Sender, Server, Sketch, Task,
@@ -274,7 +276,8 @@ fn waiting(sketch: &Sketch, channel: &Channel) -> u64 {
         };
         u64::from(sender.sends).saturating_mul(each_second.saturating_add(4))
     };
-    channel.from.iter().map(of).fold(channel.takes.into(), u64::saturating_add)
+    let all = channel.from.iter().map(of).fold(channel.takes.into(), u64::saturating_add);
+    if channel.carries == Carries::Blocks { all.min(BLOCKS_MAX.into()) } else { all }
 }
 
 fn flow(out: &mut String, sketch: &Sketch, channel: &Channel) -> fmt::Result {
@@ -289,6 +292,7 @@ fn flow(out: &mut String, sketch: &Sketch, channel: &Channel) -> fmt::Result {
         Carries::Every => "queue",
         Carries::Message => "message",
         Carries::Broadcast => "broadcast",
+        Carries::Blocks => "bulk",
     };
     writeln!(out, "kind = \"{kind}\"")?;
     let listed = |names: Vec<&str>, always: bool| match names.as_slice() {
@@ -318,7 +322,9 @@ fn flow(out: &mut String, sketch: &Sketch, channel: &Channel) -> fmt::Result {
     if channel.takes > 1 {
         writeln!(out, "takes-per-release = {}", channel.takes)?;
     }
-    if channel.drops_oldest {
+    if channel.carries == Carries::Blocks {
+        writeln!(out, "overflow = \"recall\"")?;
+    } else if channel.drops_oldest {
         writeln!(out, "overflow = \"drop-oldest\"")?;
     }
     Ok(())

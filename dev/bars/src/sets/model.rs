@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! The bars of what the programming model is made of: messages from many senders to one receiver, and broadcast from one
-//! writer to many readers, compared with others in the same run, and the order of alarms, by `taut-peers messages`; and
-//! virtual time, by the example `virtual_time` of cochlear.
+//! writer to many readers, compared with others in the same run, the order of alarms, and blocks that move, by
+//! `taut-peers messages`; and virtual time, by the example `virtual_time` of cochlear.
 
 use serde_json::{Map, Value};
 use xtask::{Command, Tree};
@@ -30,6 +30,9 @@ const IDLE: f64 = 1.0;
 /// What a change of the order of 10,000 pending alarms may cost, in ns: on average, and one of a thousand.
 const ALARM_MEAN_NS: f64 = 100.0;
 const ALARM_HIGH_NS: f64 = 500.0;
+
+/// What it may take to move a block of 10 MiB, in the time for one of 64 B.
+const MOVED: f64 = 1.05;
 
 /// What a device takes to its job, in the time that it takes to a thread that blocks in `read`.
 const READY: f64 = 1.1;
@@ -153,6 +156,8 @@ fn bars(run: &Result<Rounds, String>) -> Vec<Row> {
             ));
         }
     }
+    let moved = over("block of 10 MiB", "block of 64 B");
+    rows.push(Row::at_most("bulk, a block of 10 MiB / of 64 B", MOVED, "x", Held::Median, moved));
     let flat = over("broadcast to 16", "broadcast to 1");
     rows.push(Row::at_most("broadcast to 16 readers / to 1, 64 B", SEND, "x", Held::Median, flat));
     rows
@@ -190,7 +195,7 @@ mod tests {
     #[test]
     fn the_figures_fill_every_bar() {
         let rows = bars(&run(good));
-        assert_eq!(rows.len(), 4 + 1 + 4 * 4 + 3 * 2 + 1);
+        assert_eq!(rows.len(), 4 + 1 + 4 * 4 + 3 * 2 + 1 + 1);
         assert_eq!(met(good), rows.len());
         for name in NEEDED.lines() {
             let without = |other: &str| if other == name { Value::Null } else { good(other) };
@@ -212,6 +217,7 @@ mod tests {
         assert_eq!((with("heap p99 at 10", 5_900.0), with("heap p99 at 10", 1_900.0)), (all, all - 1));
         assert_eq!(with("lanes low at 120", 2.0), all - 1);
         assert_eq!(with("broadcast to 16", 53.0), all - 1);
+        assert_eq!((with("block of 10", 42.0), with("block of 10", 42.1)), (all, all - 1));
         assert_eq!(with("push of 8", 0.0), all - 1);
         assert_eq!(with("alarm cancel mean", 101.0), all - 1);
         assert_eq!((with("alarm expire p99.9", 500.0), with("alarm expire p99.9", 501.0)), (all, all - 1));

@@ -67,7 +67,11 @@ fn lower_mean(samples: &mut [u64]) -> f64 {
 }
 
 /// Times `call` once in a while, and returns ns, less what the timer takes. Before each call it waits until `ready`.
-fn timed(surroundings: &Surroundings, mut ready: impl FnMut() -> bool, mut call: impl FnMut()) -> f64 {
+pub(super) fn timed(
+    surroundings: &Surroundings,
+    mut ready: impl FnMut() -> bool,
+    mut call: impl FnMut(),
+) -> f64 {
     let count = SAMPLES / surroundings.haste;
     let (mut samples, mut bare) = (Vec::with_capacity(count as usize), Vec::with_capacity(count as usize));
     let end = now() + surroundings.ticks(400);

@@ -11,11 +11,13 @@
 //! | `OBJECT p50 at U`, `OBJECT p99 at U` | ns from the send of the most urgent message to its start, while 300 other senders send 2 us of work each, all at once, so often that the receiver is busy for the share U |
 //! | `OBJECT low at U` | the largest number of other messages that started between the end of such a send and its start |
 //! | `broadcast to N` | ns of one push, 64 B, to N readers that take on the other processor |
+//! | `block of SIZE` | ns from the loan of a block until the other processor has received it and looked at its first 64 bytes |
 //! | `alarm insert WHAT`, `alarm cancel WHAT`, `alarm expire WHAT` | ns of one change of the order of 10,000 pending alarms: the mean, p99.9 |
 //!
 //! A round measures everything once. All figures of a call are means of the lower nine tenths, less what the timer takes.
 
 mod alarms;
+mod blocks;
 mod calls;
 mod urgent;
 
@@ -88,6 +90,7 @@ fn measured(surroundings: &Surroundings) -> Result<Vec<Named>, String> {
     let mut figures = calls::measured(surroundings)?;
     figures.extend(urgent::measured(surroundings)?);
     figures.extend(alarms::measured(surroundings)?);
+    figures.extend(blocks::measured(surroundings)?);
     Ok(figures)
 }
 

@@ -53,6 +53,10 @@ const FAMILIES: &[Family] = &[
     family("Task", &["live/run/", "pure/model/"], "declared in the model, running in the runtime"),
     family("Payload", &["live/run/", "pure/model/"], "declared in the model, a type of Rust in the runtime"),
     family("Resource", &["live/run/", "pure/model/"], "declared in the model, locked in the runtime"),
+    family("BlockSender", &["live/run/", "live/share/"], "the end of a pool, and of a channel on one"),
+    family("BlockReceiver", &["live/run/", "live/share/"], "the end of a pool, and of a channel on one"),
+    family("ReceivedBlock", &["live/run/", "live/share/"], "a block of a pool, and of a channel on one"),
+    family("Watcher", &["live/share/"], "an end that looks and takes nothing, reached through its module"),
 ];
 
 /// Files whose types replace those of another file in some builds.

@@ -3,13 +3,21 @@
 
 //! Keeps channels whose ends are carried over, and chains over them.
 
-use taut_model::PAYLOAD_BYTES_MAX;
+use taut_model::{BLOCK_BYTES_MAX, PAYLOAD_BYTES_MAX};
 
 use crate::sketch::{Arrival, Carries, Chain, Party, Sketch, Task};
 use crate::xml::shown;
 
 /// The most values that a reader takes per activation.
 const COUNT_MAX: u32 = 1 << 16;
+
+/// The largest value of a channel.
+fn bytes_max(carries: Carries) -> u32 {
+    match carries {
+        Carries::Latest | Carries::Every | Carries::Message | Carries::Broadcast => PAYLOAD_BYTES_MAX,
+        Carries::Blocks => BLOCK_BYTES_MAX,
+    }
+}
 
 pub(super) fn channels(sketch: &mut Sketch) {
     // A task whose releasing channel is left out counts as released by an unknown source.
@@ -32,9 +40,10 @@ pub(super) fn channels(sketch: &mut Sketch) {
             () if channel.takes > COUNT_MAX => {
                 Some(format!("its reader would have to take more than {COUNT_MAX} values per release"))
             }
-            () if channel.bytes > PAYLOAD_BYTES_MAX => Some(format!(
-                "{} bytes are more than the {PAYLOAD_BYTES_MAX} that a value can have",
-                channel.bytes
+            () if channel.bytes > bytes_max(channel.carries) => Some(format!(
+                "{} bytes are more than the {} that a value can have",
+                channel.bytes,
+                bytes_max(channel.carries)
             )),
             () => None,
         };

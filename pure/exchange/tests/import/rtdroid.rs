@@ -439,18 +439,48 @@ fn channels_that_differ() {
             ),
         ])
     };
-    let large = bulk("10000000");
+    let blocks = |bytes: &str| {
+        format!(
+            "kind = \"bulk\"\nfrom = \"a-task\"\nto = \"r\"\npayload = \"Bytes{bytes}\"\noverflow = \"recall\""
+        )
+    };
+    for bytes in ["10000000", "67108864"] {
+        let large = bulk(bytes);
+        assert_eq!(table(&large, "channels.data"), blocks(bytes));
+        assert!(
+            table(&large, "tasks.r").starts_with("arrival = { sporadic = \"100ms\", trigger = \"data\" }")
+        );
+    }
+    let number = "a value of 67108865 bytes exceeds the 67108864 of a channel: the channel carries a number of 8 bytes, and the \
+                  values go beside it";
+    let huge = bulk("67108865");
+    says(&huge, number);
+    assert_eq!(table(&huge, "channels.data"), blocks("8"));
+    // To another process, or from several senders, values are copied.
+    let screen = "<activity name='ui'><intent-filter role='subscriber'><action name='data'/></intent-filter></activity>";
+    let to_screen = |size: &str| {
+        of(&[
+            &service("a", "100ms", 20, &filter("publisher", 1, "data")),
+            screen,
+            &format!(
+                "<channel name='data' type='rt-bulk'><data size='{size}' type='application/octet-stream'/></channel>"
+            ),
+        ])
+    };
+    let copied = to_screen("1M");
     says(
-        &large,
-        "a value of 10000000 bytes exceeds the 1048576 of a channel: the channel carries a number of 8 bytes, and the values go \
-         beside it, as by `taut_share::bulk`",
+        &copied,
+        "a bulk value is copied here: blocks move from one task to another, of which one is real-time",
     );
-    let number = "kind = \"queue\"\nfrom = \"a-task\"\nto = \"r\"\npayload = \"Bytes8\"";
-    assert_eq!(table(&large, "channels.data"), number);
-    assert!(table(&large, "tasks.r").starts_with("arrival = { sporadic = \"100ms\", trigger = \"data\" }"));
-    let small = bulk("1M");
-    assert_eq!(table(&small, "channels.data"), number.replace('8', "1048576"));
-    says(&small, "a bulk value is copied here: a queue with values of its size is written");
+    let queue = "kind = \"queue\"\nfrom = \"a-task\"\nto = \"ui\"\npayload = \"Bytes1048576\"";
+    assert_eq!(table(&copied, "channels.data"), queue);
+    let stands = to_screen("2M");
+    says(
+        &stands,
+        "a value of 2097152 bytes exceeds the 1048576 of a channel: the channel carries a number of 8 bytes, and the values go \
+         beside it",
+    );
+    assert_eq!(table(&stands, "channels.data"), queue.replace("1048576", "8"));
 
     // Several subscribers get a channel each, whatever kind it is.
     let each = of(&[

@@ -4,9 +4,10 @@
 //! Channels with their senders and receivers.
 //!
 //! A message channel becomes one message, from all of its senders. A broadcast of one task becomes a broadcast. One of several
-//! senders becomes a message for each subscriber; to a party that is not real-time, each real-time sender has a queue.
+//! senders becomes a message for each subscriber; to a party that is not real-time, each real-time sender has a queue. A bulk
+//! channel from one task to another moves blocks.
 
-use taut_model::PAYLOAD_BYTES_MAX;
+use taut_model::{BLOCK_BYTES_MAX, PAYLOAD_BYTES_MAX};
 
 use super::values::{element, size};
 use super::{Access, Reader, short};
@@ -17,6 +18,18 @@ use crate::xml::{Node, plain, shown};
 const NUMBER_BYTES: u32 = 8;
 /// The most channels that release one task, the lanes of messages counted one by one.
 const LANES_MAX: usize = 100;
+
+/// What is lost of values of which a channel cannot carry one.
+fn too_large(bytes: u64, most: u32) -> String {
+    format!(
+        "a value of {bytes} bytes exceeds the {most} of a channel: the channel carries a number of {NUMBER_BYTES} bytes, and the \
+         values go beside it"
+    )
+}
+
+fn stands_for(bytes: u64) -> String {
+    format!("stands for {bytes} bytes")
+}
 
 /// How RTDroid implements a channel.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,6 +50,7 @@ impl Transport {
 }
 
 /// A channel as the file declares it.
+#[derive(Clone)]
 pub(super) struct Declared<'a, 'i> {
     node: Node<'a, 'i>,
     name: String,
@@ -126,23 +140,12 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             kind => format!("{} of {}", text.trim(), shown(kind)),
         };
         let bytes = count.saturating_mul(each);
-        match u32::try_from(bytes).ok().filter(|bytes| *bytes <= PAYLOAD_BYTES_MAX) {
-            Some(bytes) => {
-                if transport == Transport::Bulk {
-                    self.lose(
-                        node,
-                        "a bulk value is copied here: a queue with values of its size is written",
-                    );
-                }
-                (bytes, comment)
-            }
+        let most = if transport == Transport::Bulk { BLOCK_BYTES_MAX } else { PAYLOAD_BYTES_MAX };
+        match u32::try_from(bytes).ok().filter(|bytes| *bytes <= most) {
+            Some(bytes) => (bytes, comment),
             None => {
-                let what = format!(
-                    "a value of {bytes} bytes exceeds the {PAYLOAD_BYTES_MAX} of a channel: the channel carries a number \
-                     of {NUMBER_BYTES} bytes, and the values go beside it, as by `taut_share::bulk`"
-                );
-                self.lose(place, &what);
-                (NUMBER_BYTES, format!("stands for {bytes} bytes"))
+                self.lose(place, &too_large(bytes, most));
+                (NUMBER_BYTES, stands_for(bytes))
             }
         }
     }
@@ -234,7 +237,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             to.push((self.stand_in(declared, "receives from", "receiver"), 1));
         }
         if declared.transport == Transport::Bulk && to.len() > 1 {
-            self.lose(declared.node, "a bulk channel with several subscribers: each copies the values");
+            self.lose(declared.node, "a bulk channel with several subscribers: each gets blocks of its own");
         } else if declared.transport == Transport::Message && to.len() > 1 {
             self.lose(
                 declared.node,
@@ -304,6 +307,14 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         };
         if senders.is_empty() {
             return;
+        }
+        if declared.transport == Transport::Bulk {
+            if let Some(sender) = self.sender_of_blocks(&senders, reader) {
+                let to = self.name_of(reader).to_owned();
+                let named = name(many.then_some(to.as_str()));
+                return self.push(declared, channel(named, Carries::Blocks, vec![sender], takes));
+            }
+            return self.copied(declared, senders, (reader, takes), many);
         }
         let to = self.name_of(reader).to_owned();
         if !self.is_real_time(reader) {
@@ -407,6 +418,29 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             );
             self.sketch.lose(channel.at, what);
         }
+    }
+
+    /// The sender of a bulk channel, if it can be one here: one task sends to another, and one of them is real-time.
+    fn sender_of_blocks(&self, senders: &[Sender], reader: Party) -> Option<Sender> {
+        let [sender] = senders else { return None };
+        let tasks = matches!((sender.party, reader), (Party::Task(_), Party::Task(_)));
+        let real_time = self.is_real_time(sender.party) || self.is_real_time(reader);
+        (tasks && real_time).then_some(*sender)
+    }
+
+    /// Adds the channels of a bulk channel whose ends are not of two tasks: its values are copied, or a number stands for them.
+    fn copied(&mut self, declared: &Declared<'a, 'i>, senders: Vec<Sender>, ends: (Party, u32), many: bool) {
+        let mut copied = Declared { transport: Transport::Broadcast, ..declared.clone() };
+        if copied.bytes > PAYLOAD_BYTES_MAX {
+            self.lose(declared.node, &too_large(copied.bytes.into(), PAYLOAD_BYTES_MAX));
+            (copied.comment, copied.bytes) = (stands_for(copied.bytes.into()), NUMBER_BYTES);
+        } else {
+            self.lose(
+                declared.node,
+                "a bulk value is copied here: blocks move from one task to another, of which one is real-time",
+            );
+        }
+        self.between(&copied, senders, ends, many);
     }
 
     fn is_released(&self, task: usize) -> bool {

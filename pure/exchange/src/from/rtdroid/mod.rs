@@ -16,7 +16,8 @@
 //! | receiver, handler | a task that its channels release |
 //! | message channel | a message: a lane for each sender |
 //! | broadcast channel | a queue or a message for each subscriber |
-//! | bulk channel | the same; a value too large for it becomes a number that says which value is ready |
+//! | bulk channel | a bulk channel for each subscriber, whose sender takes blocks back; between others than one task and another as a broadcast,
+//! whose values are copied, or too large and become numbers that say which value is ready |
 //! | activity, what the file does not have at the other end of a channel | a client |
 //!
 //! It gives no cores: the import writes one. Sizes carry the letters K, M and G, powers of 1024.
