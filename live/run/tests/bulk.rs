@@ -63,16 +63,29 @@ fn take_all(images: &mut BlockReceiver<'_, Image>, job: &mut Job<'_>, taken: Num
     }
 }
 
-fn detect(app: &mut App<'_>, taken: Numbers) -> Result<(), Error> {
+fn detect(app: &mut App<'_>, taken: Numbers, lost: &'static AtomicU64) -> Result<(), Error> {
     app.service("seeing", |service| {
         service.task("detect", |create| {
             let mut images = create.block_receiver::<Image>("images")?;
             Ok(each(move |job| {
                 take_all(&mut images, job, taken);
+                lost.store(images.lost(), Ordering::Release);
                 Ok(())
             }))
         })
     })
+}
+
+fn count() -> &'static AtomicU64 {
+    Box::leak(Box::default())
+}
+
+/// The most blocks that a job of `detect` took.
+fn most_in_a_job(outcome: &Outcome) -> usize {
+    let jobs = outcome.of_task(Kind::Release, 0);
+    let job = |at| jobs.iter().filter(|job| job.at <= at).count();
+    let takes: Vec<usize> = outcome.of_task(Kind::Receive, 0).iter().map(|take| job(take.at)).collect();
+    takes.iter().map(|job| takes.iter().filter(|other| *other == job).count()).max().unwrap_or(0)
 }
 
 fn send(mut loan: BlockLoan<'_, '_, Image>, next: &mut u64, job: &mut Job<'_>) {
@@ -111,7 +124,7 @@ fn blocks_arrive_in_order_and_whole() {
             let name = format!("{executor}, {arrival}");
             let taken = numbers();
             let outcome = run(&tables(keys, arrival, "camera", "detect", ""), None, |app| {
-                detect(app, taken)?;
+                detect(app, taken, count())?;
                 app.task("camera", |create| {
                     let mut images = create.block_sender::<Image>("images")?;
                     let mut next = 1;
@@ -149,16 +162,17 @@ fn blocks_arrive_in_order_and_whole() {
     }
 }
 
-/// Pauses the receiver while `camera` asks for a block ten times; returns what was taken before and after.
+/// Pauses the receiver while `camera` asks for a block ten times; returns what was taken, and how many the
+/// receiver lost.
 fn paused(
     overflow: &str,
     capacity: u32,
     job: fn(&mut taut_run::BlockSender<'_, Image>, &mut Job<'_>, &mut u64),
-) -> (Outcome, Vec<u64>) {
-    let (taken, go): (_, &'static AtomicU64) = (numbers(), Box::leak(Box::default()));
-    let keys = format!("overflow = \"{overflow}\"\ncapacity = {capacity}\ntakes-per-release = 8\n");
+) -> (Outcome, Vec<u64>, u64) {
+    let (taken, go, lost) = (numbers(), count(), count());
+    let keys = format!("overflow = \"{overflow}\"\ncapacity = {capacity}\ntakes-per-release = 3\n");
     let outcome = run(&tables("", PERIODIC, "camera", "detect", &keys), None, |app| {
-        detect(app, taken)?;
+        detect(app, taken, lost)?;
         app.task("camera", |create| {
             let mut images = create.block_sender::<Image>("images")?;
             let mut next = 1;
@@ -184,20 +198,21 @@ fn paused(
         })
     });
     assert!(outcome.ending.as_ref().unwrap().orderly);
+    assert_eq!(most_in_a_job(&outcome), 3, "no job takes more than it may, whatever waits");
     let taken = taken.lock().unwrap().clone();
-    (outcome, taken)
+    (outcome, taken, lost.load(Ordering::Acquire))
 }
 
 /// The sender takes the oldest back each time, is told which, and the receiver gets the newest, in order.
 #[test]
 fn the_oldest_is_recalled_and_counted() {
-    let (outcome, taken) = paused("recall", 4, |images, job, next| {
+    let (outcome, taken, lost) = paused("recall", 4, |images, job, next| {
         let loan = images.loan(job).unwrap();
         let oldest = next.checked_sub(4).filter(|oldest| *oldest > 0);
         assert_eq!(loan.recalled(), oldest, "for {next}");
         send(loan, next, job);
     });
-    assert_eq!(taken, [7, 8, 9, 10]);
+    assert_eq!((taken, lost), (vec![7, 8, 9, 10], 6));
     let drops = outcome.of(Kind::Drop);
     assert_eq!(drops.iter().map(|record| record.value).sum::<u64>(), 6);
     // The sender counts them, as its own.
@@ -207,11 +222,11 @@ fn the_oldest_is_recalled_and_counted() {
 /// A sender that may not recall gets no block, learns so, and loses none that it has sent.
 #[test]
 fn a_sender_without_a_block_is_refused() {
-    let (outcome, taken) = paused("reject", 4, |images, job, next| match images.loan(job) {
+    let (outcome, taken, lost) = paused("reject", 4, |images, job, next| match images.loan(job) {
         Ok(loan) => send(loan, next, job),
         Err(refused) => assert_eq!((refused, *next), (LoanRefused::NoBlock, 5)),
     });
-    assert_eq!(taken, [1, 2, 3, 4]);
+    assert_eq!((taken, lost), (vec![1, 2, 3, 4], 0));
     assert_eq!(outcome.of(Kind::Drop).len(), 6);
 }
 
@@ -308,7 +323,7 @@ fn blocks_come_to_the_real_time_side() {
     for (executor, keys) in EXECUTORS {
         let taken = numbers();
         let outcome = run(&tables(keys, TRIGGERED, "other", "detect", "capacity = 2\n"), None, |app| {
-            detect(app, taken)?;
+            detect(app, taken, count())?;
             app.task("camera", |_| Ok(each(|_| Ok(()))))?;
             app.best_effort("other", |create| {
                 let mut images = create.block_sender::<Image>("images")?;

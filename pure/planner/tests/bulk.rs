@@ -144,6 +144,8 @@ fn memory_that_is_not_there_is_refused() {
     assert!(fault.help.as_deref().is_some_and(|help| help.ends_with("or shrink a scope or a bulk channel")));
 }
 
+type Forge = fn(&mut Plan);
+
 /// What a plan may not say of a bulk channel, and of others.
 #[test]
 fn forged_plans_are_refused() {
@@ -151,16 +153,16 @@ fn forged_plans_are_refused() {
     of.channels.push(queue("figures", "camera", "detect", "Figures", None));
     of.payloads.push(payload("Figures", &[("sum", Scalar::U64, 1)]));
     let good = proven(&of);
-    let forged: [(&str, &dyn Fn(&mut Plan)); 9] = [
-        ("cannot have a capacity of 1", &|plan| plan.channels[0].capacity = 1),
-        ("cannot have a capacity of 65", &|plan| plan.channels[0].capacity = 65),
-        ("needs another size", &|plan| plan.channels[0].capacity = 4),
-        ("Bulk does not serve", &|plan| plan.channels[0].overflow = OverflowPolicy::Clear),
-        ("Bulk does not serve", &|plan| plan.channels[0].kind = ChannelKind::Queue),
-        ("QrtR does not serve", &|plan| plan.channels[1].kind = ChannelKind::Bulk),
-        ("QrtR does not serve", &|plan| plan.channels[1].overflow = OverflowPolicy::Recall),
-        ("or takes none", &|plan| plan.channels[0].takes_per_release = 0),
-        ("and is no bulk channel", &|plan| plan.channels[1].takes_per_release = 2),
+    let forged: [(&str, Forge); 9] = [
+        ("cannot have a capacity of 1", |plan| plan.channels[0].capacity = 1),
+        ("cannot have a capacity of 65", |plan| plan.channels[0].capacity = 65),
+        ("needs another size", |plan| plan.channels[0].capacity = 4),
+        ("Bulk does not serve", |plan| plan.channels[0].overflow = OverflowPolicy::Clear),
+        ("Bulk does not serve", |plan| plan.channels[0].kind = ChannelKind::Queue),
+        ("QrtR does not serve", |plan| plan.channels[1].kind = ChannelKind::Bulk),
+        ("QrtR does not serve", |plan| plan.channels[1].overflow = OverflowPolicy::Recall),
+        ("or takes none", |plan| plan.channels[0].takes_per_release = 0),
+        ("and is no bulk channel", |plan| plan.channels[1].takes_per_release = 2),
     ];
     for (said, forge) in forged {
         let mut plan = good.clone();
