@@ -116,7 +116,7 @@ static MISTAKES: &[Mistake] = &[
     slip("[channels.audio]", "capacity = 8", "capacty = 8", codes::UNKNOWN_KEY, "capacty"),
     slip("[channels.electrodes]", "payload =", "paylod =", codes::UNKNOWN_KEY, "paylod"),
     slip("[channels.electrodes]", "capacity = 8", "capacity = \"8\"", codes::WRONG_TYPE, "\"8\""),
-    slip("[channels.levels]", "\"state\"", "\"bulk\"", codes::NOT_IN_THIS_VERSION, "\"bulk\""),
+    slip("[channels.levels]", "\"state\"", "\"state\"\nmechanism = \"fmlp\"", codes::NOT_IN_THIS_VERSION, "\"fmlp\""),
     slip("[channels.levels]", "[\"ui\", \"phone\"]", "[\"ui\", \"phone\", \"ui\"]", codes::PARTY_TWICE, "\"ui\""),
     slip("[channels.settings]", "to = \"processing\"", "to = 7", codes::WRONG_TYPE, "7"),
     slip("[channels.settings]", "\"Settings\"", "\"Settings\"\ncapacity = 3", codes::STATE_CAPACITY, "3"),
