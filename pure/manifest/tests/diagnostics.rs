@@ -102,7 +102,8 @@ to = "ui2"
 payload = "Sampel"
 
 [channels.settings]
-kind = "bulk"
+kind = "state"
+mechanism = "fmlp"
 from = "ui"
 to = "processing"
 payload = "Sample"
@@ -140,9 +141,9 @@ fn many_mistakes_in_one_go() {
             "TAUT0408 59:12 0",
             "TAUT0410 62:8 \"queue\"",
             "TAUT0302 65:11 \"Sampel\"",
-            "TAUT0110 68:8 \"bulk\"",
-            "TAUT0401 73:11 nobody",
-            "TAUT0304 80:31 \"output\"",
+            "TAUT0110 69:13 \"fmlp\"",
+            "TAUT0401 74:11 nobody",
+            "TAUT0304 81:31 \"output\"",
         ]
     );
     insta::assert_snapshot!(shown(MANY));

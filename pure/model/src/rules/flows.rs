@@ -62,7 +62,7 @@ fn kind(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     if channel.kind == ChannelKind::State {
         return;
     }
-    let noun = if channel.lane.is_some() { "queue" } else { channel.noun() };
+    let noun = channel.noun();
     let message = format!("{noun} `{}` has a synchronous flow", channel.name);
     faults.push(
         Fault::error(codes::BAD_FLOW, message, at(channel, "flow"), "only for a state")
