@@ -6,6 +6,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use taut_boot::Maps;
 use taut_boot::thread::ThreadPlacement;
@@ -29,6 +30,7 @@ use crate::names::{no_such, position};
 use crate::periodic::PeriodicBody;
 use crate::receiver::ReceiverBody;
 use crate::safe_state::Hook;
+use crate::set_up::SetUpHeap;
 use crate::triggered::{Trigger, TriggeredBody};
 use crate::{Control, Error, Payload, Receiver, Task};
 
@@ -66,6 +68,8 @@ pub struct App<'p> {
     pub(crate) device_taken: Option<Device>,
     /// What a bench adds to the ends of channels, if the application is in one.
     pub(crate) bench: Option<BenchChannels<'p>>,
+    /// What the components took from the heap.
+    pub(crate) set_up: Arc<SetUpHeap>,
 }
 
 /// A task with its code.
@@ -129,6 +133,7 @@ impl<'p> App<'p> {
             devices: HashMap::new(),
             device_taken: None,
             bench: None,
+            set_up: Arc::new(SetUpHeap::new(plan.tasks.len())),
         }
     }
 
@@ -286,6 +291,18 @@ impl<'p> App<'p> {
         self.add_best_effort(name, None, create)
     }
 
+    /// Makes the code of a task, and counts what it takes from the heap.
+    fn created<T>(
+        &mut self,
+        task: usize,
+        create: impl FnOnce(&mut Create<'_, 'p>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let set_up = Arc::clone(&self.set_up);
+        let code = set_up.count(task, || create(&mut Create::new(self, PartyPosition::Task(task))))?;
+        set_up.count_itself(task, size_of::<T>());
+        Ok(code)
+    }
+
     fn add_best_effort<F: FnOnce(&mut Context<'_>) + Send + 'p>(
         &mut self,
         name: &str,
@@ -296,7 +313,7 @@ impl<'p> App<'p> {
         if !matches!(self.plan.tasks[task].class, ClassPlan::BestEffort {}) {
             return Err(no_such("best-effort task", name));
         }
-        let run = create(&mut Create::new(self, PartyPosition::Task(task)))?;
+        let run = self.created(task, create)?;
         self.task_codes.push(TaskCode { task, code: Code::BestEffort(Box::new(run)) });
         Ok(())
     }
@@ -309,7 +326,7 @@ impl<'p> App<'p> {
     ) -> Result<(), Error> {
         let task = self.find(name, service)?;
         let timing = self.timing(task).ok_or_else(|| no_such("real-time task", name))?;
-        let code = create(&mut Create::new(self, PartyPosition::Task(task)))?;
+        let code = self.created(task, create)?;
         if let Some(name) = &timing.device {
             let device = self.device_taken.take().ok_or_else(|| Error::Unused(format!("device `{name}`")))?;
             return self.add_real_time(task, timing, Box::new(DeviceBody::new(code, device)), Vec::new());
@@ -340,9 +357,9 @@ impl<'p> App<'p> {
         if self.plan.channel(&trigger).is_some_and(|at| !self.plan.channels[at].hands_over()) {
             return Err(no_such("receiver of one queue", name));
         }
-        let mut create_ends = Create::new(self, PartyPosition::Task(task));
-        let code = create(&mut create_ends)?;
-        let (queue, listener, channel, of_several) = create_ends.trigger::<P>(&trigger)?;
+        let code = self.created(task, create)?;
+        let mut ends = Create::new(self, PartyPosition::Task(task));
+        let (queue, listener, channel, of_several) = ends.trigger::<P>(&trigger)?;
         let trusted = !timing.by_client;
         let channel = (position(channel), of_several);
         let wakes = vec![(listener.clone(), timing.by_client)];

@@ -15,6 +15,7 @@ use crate::bulk::{BlockReceiver, BlockSender, TakingEnd};
 use crate::device::Device;
 use crate::endpoint::{JobRate, QueueReader, QueueWriter, ReadingEnd, StateReader, StateWriter, WritingEnd};
 use crate::flow::Flows;
+use crate::guard::Measure;
 use crate::locked::Locked;
 use crate::message::{MessageReader, Order, ReadLane};
 use crate::names::{no_such, position as index};
@@ -31,6 +32,8 @@ fn shape(plan: &ChannelPlan) -> Shape {
 }
 
 /// A task in the making: hands out its memory and its ends of channels.
+///
+/// What these take from the heap is the runtime's: it is not counted with the set-up of the component.
 #[derive(Debug)]
 pub struct Create<'a, 'p> {
     app: &'a mut App<'p>,
@@ -94,6 +97,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// If the manifest has no such queue, another party writes it, the end was already taken, or it carries values
     /// of another type than `P`.
     pub fn queue_writer<P: Payload>(&mut self, channel: &str) -> Result<QueueWriter<'p, P>, Error> {
+        let _runtime = Measure::begin();
         if self.app.plan.lanes(channel).iter().any(|(_, lane)| lane.is_timed()) {
             return Err(no_such("queue", channel));
         }
@@ -118,6 +122,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// # Errors
     /// As [`Create::queue_writer`].
     pub fn queue_reader<P: Payload>(&mut self, channel: &str) -> Result<QueueReader<'p, P>, Error> {
+        let _runtime = Measure::begin();
         if self.app.plan.channel(channel).is_some_and(|at| self.app.plan.channels[at].lane.is_some()) {
             return Err(no_such("queue", channel));
         }
@@ -195,6 +200,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// # Errors
     /// If no such device releases it in the manifest, the application has not given it, or this was called before.
     pub fn device(&mut self, name: &str) -> Result<Device, Error> {
+        let _runtime = Measure::begin();
         let class = self.task().map(|task| &self.app.plan.tasks[task].class);
         if !matches!(class, Some(ClassPlan::RealTime { arrival, .. }) if arrival.device() == Some(name)) {
             return Err(no_such("device of that task", name));
@@ -210,6 +216,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// # Errors
     /// As [`Create::queue_writer`].
     pub fn alarm_setter<P: Payload>(&mut self, alarm: &str) -> Result<AlarmSetter<'p, P>, Error> {
+        let _runtime = Measure::begin();
         let (position, plan) = self.end::<P>(alarm, ChannelKind::Queue, true)?;
         let lane = plan.lane.as_ref().filter(|_| plan.is_timed()).ok_or_else(|| no_such("alarm", alarm))?;
         let memory = self.memory(plan)?;
@@ -229,6 +236,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// # Errors
     /// As [`Create::queue_writer`].
     pub fn alarm_reader<P: Payload>(&mut self, alarm: &str) -> Result<AlarmReader<'p, P>, Error> {
+        let _runtime = Measure::begin();
         let all: &'p ValidPlan = self.app.plan;
         let found = all.lanes(alarm);
         let lane = found.first().filter(|(_, channel)| channel.is_timed());
@@ -264,6 +272,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// # Errors
     /// As [`Create::queue_writer`].
     pub fn message_reader<P: Payload>(&mut self, message: &str) -> Result<MessageReader<'p, P>, Error> {
+        let _runtime = Measure::begin();
         let all: &'p ValidPlan = self.app.plan;
         let found = all.lanes(message);
         let lane = found.first().filter(|(_, channel)| !channel.is_timed());
@@ -303,6 +312,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// # Errors
     /// As [`Create::queue_writer`].
     pub fn state_writer<P: Payload>(&mut self, channel: &str) -> Result<StateWriter<'p, P>, Error> {
+        let _runtime = Measure::begin();
         let (position, plan) = self.end::<P>(channel, ChannelKind::State, true)?;
         if let Some(locked) = self.locked(position, plan)? {
             let slot = WritingEnd::Locked(locked);
@@ -338,6 +348,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// # Errors
     /// As [`Create::queue_writer`].
     pub fn state_reader<P: Payload>(&mut self, channel: &str) -> Result<StateReader<'p, P>, Error> {
+        let _runtime = Measure::begin();
         let (position, plan) = self.end::<P>(channel, ChannelKind::State, false)?;
         if let Some(locked) = self.locked(position, plan)? {
             let slot = ReadingEnd::Locked(locked);
@@ -461,6 +472,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// If the manifest has no such resource or does not list it for this task, or it was not made yet, or holds
     /// another type.
     pub fn resource<T: Send + 'static>(&mut self, name: &str) -> Result<Resource<T>, Error> {
+        let _runtime = Measure::begin();
         self.app.dispatch.take(self.app.plan, name, self.me().0)
     }
 

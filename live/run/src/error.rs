@@ -5,6 +5,8 @@ use std::fmt;
 
 use taut_boot::{AdmissionError, LoadError, MapError, MissingGuarantee};
 
+use crate::set_up::SetUpExceeded;
+
 /// Why an application does not start, or did not end in order. `Debug` is `Display`: a test that returns the error prints what it
 /// says.
 #[non_exhaustive]
@@ -65,6 +67,8 @@ pub enum Error {
     OtherType(String),
     /// A lock for tasks of several cores cannot be made: that of a resource or a state, by its name.
     Lock(String, taut_lock::LockLayoutError),
+    /// Set-ups left more of the heap in use than the manifest states.
+    SetUp(SetUpExceeded),
     /// The executor does not start.
     Executor(taut_exec::SetupError),
     /// The code asked twice for something of which there is only one.
@@ -131,6 +135,7 @@ impl fmt::Display for Error {
                 write!(f, "resource `{resource}` was made with another type than the requested one")
             }
             Self::Lock(name, error) => write!(f, "cannot create the lock of `{name}`: {error}"),
+            Self::SetUp(error) => error.fmt(f),
             Self::Executor(error) => error.fmt(f),
             Self::Twice(what) => write!(f, "{what} is requested twice; there is only one"),
             Self::Unused(what) => write!(f, "{what} is in the manifest, but the code does not use it"),

@@ -52,6 +52,7 @@ mod replay;
 mod resource;
 mod runtime;
 mod safe_state;
+mod set_up;
 mod state;
 mod supervisor;
 mod tap;
@@ -78,6 +79,7 @@ pub use modes::ModeError;
 pub use panics::report_panics;
 pub use payload::Payload;
 pub use replay::{ReplayConfig, replay};
+pub use set_up::SetUpExceeded;
 pub use supervisor::{AppEnd, Config, RECORDING, RunObserver, run};
 
 pub use resource::Resource;

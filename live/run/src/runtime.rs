@@ -4,6 +4,7 @@
 //! The threads of an application, from their start to their end.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use taut_boot::{Guarantee, Guarantees, Maps};
 use taut_event::file::Head;
@@ -28,6 +29,7 @@ use crate::names::position;
 use crate::outside::Lookout;
 use crate::recording::Recording;
 use crate::safe_state::{Said, record};
+use crate::set_up::SetUpHeap;
 use crate::supervisor::{Config, RunObserver, create, facts};
 use crate::threads::{BestEffortTask, NativeTask, NativeThread, Probe, Spawner, ThreadHandles};
 use crate::values::{TaskValues, ValuesFile, ValuesWriter};
@@ -60,6 +62,8 @@ pub(crate) struct Runtime<'p> {
     pub(crate) recording: &'p Path,
     /// The names of the application's errors, as facts of the recording.
     pub(crate) error_facts: String,
+    /// What the components take from the heap before release 0.
+    pub(crate) set_up: Arc<SetUpHeap>,
 }
 
 /// The tasks of an application, by how they run, and the probes of its cores.
@@ -94,7 +98,7 @@ impl<'p> Runtime<'p> {
         drains.events.extend(dispatch.take_drains());
         let mut recording = self.begin_recording(sink, lock, config, drains)?;
         let Tasks { native, mut dispatched, best_effort, probes } = tasks;
-        start_dispatched(&mut dispatched, &mut recording);
+        start_dispatched(&mut dispatched, &self.set_up, &mut recording);
         let handles = ThreadHandles::new(
             native.iter().map(|native| native.task),
             probes.iter().map(|probe| probe.core),
@@ -107,8 +111,9 @@ impl<'p> Runtime<'p> {
         let mut left = None;
         let orderly = std::thread::scope(|threads| {
             let _over = handles.keep_donees();
-            let (plan, guarantees, control) = (self.plan, self.guarantees, self.control);
-            let spawner = Spawner { threads, plan, guarantees, control, handles: &handles };
+            let (plan, guarantees, control, set_up) =
+                (self.plan, self.guarantees, self.control, &*self.set_up);
+            let spawner = Spawner { threads, plan, guarantees, control, set_up, handles: &handles };
             let mut main = MainThread {
                 spawner,
                 maps: self.maps,
@@ -215,11 +220,12 @@ impl<'p> Runtime<'p> {
 /// recording.
 fn start_dispatched<W: RecordingSink>(
     dispatched: &mut [DispatchedTask<'_>],
+    set_up: &SetUpHeap,
     recording: &mut Recording<'_, W>,
 ) {
     recording.leave_to_guardian();
     for task in dispatched {
-        task.start();
+        set_up.count(task.task, || task.start());
         process::end_if_forked();
     }
     recording.take_back();
@@ -256,9 +262,10 @@ impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
         }
     }
 
-    /// Waits until all real-time threads are placed and have arrived at the start barrier.
+    /// Waits until all real-time threads are placed and have arrived at the start barrier. Then all components have started,
+    /// and this checks what they took from the heap.
     fn all_ready(&mut self) -> Result<(), Error> {
-        let Spawner { handles, control, .. } = self.spawner;
+        let Spawner { handles, control, set_up, plan, .. } = self.spawner;
         let expected = u32::try_from(handles.real_time().count()).unwrap_or(u32::MAX);
         let give_up_ns = clock::monotonic_ns().saturating_add(GATHER_NS);
         loop {
@@ -274,7 +281,8 @@ impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
                 return Err(Error::Thread("a real-time thread did not become ready within 30s".to_owned()));
             }
         }
-        handles.refused().map_or(Ok(()), |error| Err(Error::System(error)))
+        handles.refused().map_or(Ok(()), |error| Err(Error::System(error)))?;
+        set_up.check(plan).map_err(Error::SetUp)
     }
 
     /// Calls the start off: no job is released. Returns the reason.
@@ -458,6 +466,8 @@ impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
     fn bring_to_rest(&mut self, dispatched: &mut [DispatchedTask<'p>]) -> bool {
         let rest = safe_state::bring_to_rest();
         dispatched.iter_mut().for_each(|task| task.context.record_dispatched_counts());
+        let counts = self.spawner.set_up.records(Instant::from_ns(clock::monotonic_ns()));
+        counts.into_iter().for_each(|record| self.recording.append(record));
         self.recording.poll();
         self.recording.leave_to_guardian();
         let Some(rest) = rest else { return true };

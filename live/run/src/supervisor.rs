@@ -4,7 +4,7 @@
 //! Boots an application and runs it to its end.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::Builder;
 
 use taut_boot::{Admission, Applications, Guarantee, Guarantees, LoadedPlan, Maps, RunningApplication};
@@ -168,13 +168,13 @@ fn booted(
     process::end_if_forked();
     set_up?;
     app.check_complete()?;
-    let error_facts = app.error_facts();
+    let (error_facts, set_up) = (app.error_facts(), Arc::clone(&app.set_up));
     let hook = app.rest.take();
     let (task_codes, dispatch) = app.into_task_codes()?;
 
     let path = recording.as_deref().unwrap_or(Path::new(""));
     let context =
-        Runtime { plan, guarantees: &guarantees, control, maps: &maps, recording: path, error_facts };
+        Runtime { plan, guarantees: &guarantees, control, maps: &maps, recording: path, error_facts, set_up };
     let run = |observer: &mut dyn RunObserver| match &recording {
         Some(path) => {
             let sink = create(path).map_err(|error| Error::Output(path.clone(), error))?;

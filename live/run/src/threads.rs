@@ -25,6 +25,7 @@ use crate::lifecycle::{JobContext, drop_panic};
 use crate::names::position;
 use crate::native::TaskThread;
 use crate::outside::moved_value;
+use crate::set_up::SetUpHeap;
 use crate::{Error, probe};
 
 /// A thread as the main thread sees it.
@@ -217,6 +218,7 @@ pub(crate) struct Spawner<'scope, 'env, 'p> {
     pub(crate) plan: &'p Plan,
     pub(crate) guarantees: &'p Guarantees,
     pub(crate) control: &'p Control,
+    pub(crate) set_up: &'scope SetUpHeap,
     pub(crate) handles: &'scope ThreadHandles,
 }
 
@@ -251,7 +253,7 @@ impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
             let NativeTask { mut body, context, placement, .. } = native;
             let thread_slot = interrupt::ThreadSlot::take();
             handle.tid.store(thread::tid(), Ordering::Release);
-            body.start();
+            self.set_up.count(task, || body.start());
             process::end_if_forked();
             self.place(placement, handle);
             let has_failed = self.handles.barrier.wait().is_some_and(|origin_ns| {

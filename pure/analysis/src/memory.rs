@@ -12,6 +12,7 @@
 //!                       its signal handlers if there is a safe state, locks between cores, and synchronous flows
 //!             values    of a task with an end of a recorded channel: what its jobs record in a quarter of a second, as a power
 //!                       of two between 64 KiB and 16 MiB; in the runtime
+//!             set-up    what the manifest lets the set-ups of components leave in use of the heap
 //!             lock      a line, and one for each party: each core that spins for it, each task that suspends for it
 //!             flow      what activates its object's instances, and its calendar: 2304 bytes, and 256 for each member
 //! Assumes     A1 nothing is allocated after boot: a scope and a channel are as large as they ever get
@@ -102,6 +103,16 @@ pub fn runtime(model: &Model, dispatched: usize) -> Result<Size, Overflow> {
     let dispatchers = dispatchers.checked_mul(DISPATCHER_BYTES).ok_or(Overflow)?;
     let safe_state = if model.app().safe_state.is_some() { SAFE_STATE_BYTES } else { 0 };
     sum([threads, dispatchers, safe_state]).map(Size::from_bytes)
+}
+
+/// What the set-ups of components may leave in use of the heap, where the manifest states a bound; nothing where it does
+/// not.
+///
+/// # Errors
+/// [`Overflow`].
+pub fn set_up(model: &Model) -> Result<Size, Overflow> {
+    let bounds = model.real_time().filter_map(|(_, _, task)| task.set_up);
+    sum(bounds.map(Size::as_bytes)).map(Size::from_bytes)
 }
 
 /// The words of a lock between cores, without the data that it guards.

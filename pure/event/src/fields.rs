@@ -7,7 +7,7 @@ use taut_time::{Duration, Instant};
 
 use crate::words::{TwoWords, Word};
 
-/// What the runtime counts for the threads of a task or a core.
+/// What the runtime counts for a task or a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -22,12 +22,23 @@ pub enum Counter {
     Blocked = 4,
     /// Involuntary context switches after release 0.
     Preempted = 5,
+    /// Bytes of the heap that the set-up of the task's component took, and that were in use at its end.
+    SetUpHeap = 6,
+    /// The most bytes of the heap that it took and had in use at one time.
+    SetUpHeapPeak = 7,
 }
 
 impl Counter {
     /// All counts, in the order of their numbers.
-    pub const ALL: [Self; 5] =
-        [Self::HeapUse, Self::MinorFaults, Self::MajorFaults, Self::Blocked, Self::Preempted];
+    pub const ALL: [Self; 7] = [
+        Self::HeapUse,
+        Self::MinorFaults,
+        Self::MajorFaults,
+        Self::Blocked,
+        Self::Preempted,
+        Self::SetUpHeap,
+        Self::SetUpHeapPeak,
+    ];
 
     /// What is counted, in words.
     pub fn name(self) -> &'static str {
@@ -37,6 +48,8 @@ impl Counter {
             Self::MajorFaults => "page faults with IO",
             Self::Blocked => "voluntary context switches",
             Self::Preempted => "involuntary context switches",
+            Self::SetUpHeap => "bytes of the heap after the set-up",
+            Self::SetUpHeapPeak => "bytes of the heap in the set-up at most",
         }
     }
 }

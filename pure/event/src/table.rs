@@ -131,7 +131,7 @@ macro_rules! with_all_events {
                 /// The new state: `State as u64` of `taut_run`; 4 when the task was reset because the service restarted.
                 state: u64 = value,
             }
-            /// A counter of a thread, read at the end of the run.
+            /// A counter of a task, written at the end of the run.
             Counted = 15 {
                 /// The task.
                 task: u16 = subject,

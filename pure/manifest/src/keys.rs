@@ -648,6 +648,13 @@ static MEMORY: Table = Table {
     keys: &[
         key("persistent", SIZE, Need::Default("0B"), "Lives as long as the task."),
         key("release", SIZE, Need::Default("0B"), "Empty again at each job."),
+        key(
+            "set-up",
+            SIZE,
+            Need::Optional,
+            "The most of the heap that the set-up of its component may leave in use; counted into the memory of the \
+             application. No bound without it; see `docs/heap.md`.",
+        ),
     ],
 };
 

@@ -202,6 +202,7 @@ fn class(fields: Option<&Fields<'_>>, heap: HeapPolicy) -> ClassDraft {
             non_preemptive: time("non-preemptive"),
             persistent: size("persistent"),
             release: size("release"),
+            set_up: memory.and_then(|memory| memory.size("set-up")),
             on_overrun: match fields.word("on-overrun") {
                 Some("run-on") => Overrun::RunOn,
                 Some("kill-job") => Overrun::KillJob,

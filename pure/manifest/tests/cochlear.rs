@@ -94,7 +94,7 @@ fn overlay_changes_the_machine() {
     let overlay = board(
         "[platform]\ncores = [2, 3]\nhousekeeping = [0, 1]\n[platform.overheads]\nrelease = \"30us\"\n\
          [tasks.recording]\ncore = 2\nwcet = { value = \"400us\" }\n[tasks.processing]\ncore = 3\npriority = \"auto\"\n\
-         [tasks.output]\ncore = 3\nmemory = { persistent = \"1MiB\" }\n",
+         [tasks.output]\ncore = 3\nmemory = { persistent = \"1MiB\", set-up = \"2MiB\" }\n",
     );
     let source = cochlear();
     let loaded = load(&source, std::slice::from_ref(&overlay));
@@ -112,6 +112,7 @@ fn overlay_changes_the_machine() {
         (real_time[2].persistent, real_time[2].release),
         (Size::from_bytes(1 << 20), Size::from_bytes(16 << 10))
     );
+    assert_eq!((real_time[1].set_up, real_time[2].set_up), (None, Some(Size::from_bytes(2 << 20))));
 }
 
 #[test]

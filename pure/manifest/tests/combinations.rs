@@ -78,6 +78,7 @@ static MISTAKES: &[Mistake] = &[
     slip("[tasks.recording]", "\"16KiB\"", "16", codes::BAD_SIZE, "16"),
     slip("[tasks.recording]", "\"skip-next\"", "\"skip-next\"\nbudget = \"1ns\"", codes::BAD_BUDGET, "\"1ns\""),
     slip("[tasks.recording]", "memory = {", "heap = \"forbid\"\nmemory = {", codes::UNKNOWN_WORD, "\"forbid\""),
+    slip("[tasks.recording]", "\"16KiB\"", "\"16KiB\", set-up = \"64K\"", codes::BAD_SIZE, "\"64K\""),
     slip("[tasks.processing]", "periodic =", "period =", codes::UNKNOWN_KEY, "period"),
     slip("[tasks.processing]", "\"2ms\"", "\"2 ms later\"", codes::BAD_DURATION, "\"2 ms later\""),
     slip("[tasks.processing]", "deadline =", "dedline =", codes::UNKNOWN_KEY, "dedline"),

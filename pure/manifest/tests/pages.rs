@@ -8,7 +8,7 @@ use taut_manifest::{LoadedManifest, SourceText, explain, load, render};
 use taut_model::{Code, codes};
 
 /// Codes that the analysis or the plan reports, or that need more entries than a page can show.
-const WITHOUT_EXAMPLE: [Code; 15] = [
+const WITHOUT_EXAMPLE: [Code; 16] = [
     codes::DEADLINE_MISSED,
     codes::CORE_OVERLOADED,
     codes::CHAIN_TOO_SLOW,
@@ -23,6 +23,7 @@ const WITHOUT_EXAMPLE: [Code; 15] = [
     codes::LOCK_STALE,
     codes::LOCK_EDITED,
     codes::NOT_ADMITTED,
+    codes::SET_UP_EXCEEDED,
     codes::NOT_CARRIED_OVER,
 ];
 

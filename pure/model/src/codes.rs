@@ -102,6 +102,7 @@ codes! { $
     601 LOCK_STALE "taut.lock is missing or out of date"
     602 LOCK_EDITED "taut.lock is not what `taut plan` wrote"
     603 NOT_ADMITTED "an application that does not fit beside those that run"
+    604 SET_UP_EXCEEDED "a set-up that left more of the heap in use than the manifest states"
     701 NOT_CARRIED_OVER "something that another tool's format does not express"
 }
 

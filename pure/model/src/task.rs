@@ -74,6 +74,8 @@ pub struct Stated {
     pub persistent: Size,
     /// Memory from which a job allocates; it is empty again for the next job.
     pub release: Size,
+    /// The most of the heap that the set-up of its component may leave in use. `None` sets no bound.
+    pub set_up: Option<Size>,
     /// What happens when a release falls due while the previous job still runs, or when a job exhausts its budget.
     pub on_overrun: Overrun,
     /// How long a job may execute before it overruns, at least C. `None` sets no limit but the next release.
@@ -93,6 +95,7 @@ impl Stated {
             non_preemptive: Duration::ZERO,
             persistent: Size::ZERO,
             release: Size::ZERO,
+            set_up: None,
             on_overrun: Overrun::RunOn,
             budget: None,
             heap: HeapPolicy::Deny,

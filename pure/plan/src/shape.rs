@@ -113,7 +113,7 @@ pub struct DecisionPlan {
     pub best: bool,
 }
 
-/// The two memories of an application, each one mapping.
+/// The memory of an application: its two maps, and what it takes beside them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MemoryPlan {
@@ -123,6 +123,9 @@ pub struct MemoryPlan {
     pub segment: Size,
     /// Bytes of trace rings, stacks and everything else that the runtime locks in memory.
     pub runtime: Size,
+    /// Bytes of the heap that the set-ups of components may leave in use, where the manifest states a bound.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub set_up: Size,
     /// The sum.
     pub total: Size,
     /// What the manifest allows.
@@ -265,6 +268,9 @@ pub enum ClassPlan {
         persistent: ScopePlan,
         /// Its release scope.
         release: ScopePlan,
+        /// The most of the heap that the set-up of its component may leave in use.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        set_up: Option<Size>,
     },
     /// It has no deadline.
     BestEffort {},
@@ -276,6 +282,10 @@ fn is_newest(flow: &Flow) -> bool {
 
 fn is_denied(heap: &HeapPolicy) -> bool {
     *heap == HeapPolicy::Deny
+}
+
+fn is_nothing(size: &Size) -> bool {
+    *size == Size::ZERO
 }
 
 fn is_delivered(late: &LatePolicy) -> bool {

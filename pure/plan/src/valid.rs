@@ -22,8 +22,9 @@
 //!               an event count of a line only if it is a reader of a real-time task's queue, and not real-time
 //! V6  tasks     the budget of a safe state is above zero and at most a second; cores exist, priorities are 1 to 98 (0
 //!               under EDF), times are longer than zero; what Linux does not do is asked of dispatched cores only
-//! V7  memory    the total is the sum of its parts; a task has a ring of recorded values, of 64 KiB to 16 MiB and a power of
-//!               two, if and only if it has an end of a recorded channel; alarms are not recorded
+//! V7  memory    the total is the sum of its parts; the part of set-ups is the sum of their bounds; a task has a ring of
+//!               recorded values, of 64 KiB to 16 MiB and a power of two, if and only if it has an end of a recorded channel;
+//!               alarms are not recorded
 //! V8  proof     if the plan is proven: each bound is the sum of its terms and at most the deadline, each chain is
 //!               within its limits, each server has its budget within its period, no core is overloaded, the memory is
 //!               within its limit
@@ -702,9 +703,22 @@ fn resources(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
 /// V7.
 fn memory(plan: &Plan) -> Result<(), Invalid> {
     let memory = &plan.memory;
-    let parts = [memory.process, memory.segment, memory.runtime];
-    let sum = parts.iter().try_fold(0u64, |sum, part| sum.checked_add(part.as_bytes()));
-    require!(sum == Some(memory.total.as_bytes()), "the total of the memory is not the sum of its parts");
+    let sum = |parts: &[Size]| parts.iter().try_fold(0u64, |sum, part| sum.checked_add(part.as_bytes()));
+    let parts = [memory.process, memory.segment, memory.runtime, memory.set_up];
+    require!(
+        sum(&parts) == Some(memory.total.as_bytes()),
+        "the total of the memory is not the sum of its parts"
+    );
+    let bound = |task: &TaskPlan| match &task.class {
+        ClassPlan::RealTime { set_up, .. } => *set_up,
+        ClassPlan::BestEffort {} => None,
+    };
+    let set_ups: Vec<_> = plan.tasks.iter().filter_map(bound).collect();
+    // A plan whose memory does not fit in 64 bits has no sums.
+    require!(
+        sum(&set_ups) == Some(memory.set_up.as_bytes()) || memory.total == Size::ZERO,
+        "the memory of set-ups is not the sum of their bounds"
+    );
     for task in &plan.tasks {
         let fits = |ring: Size| {
             let range = VALUE_RING_BYTES_MIN..=VALUE_RING_BYTES_MAX;

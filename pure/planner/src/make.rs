@@ -323,6 +323,7 @@ fn class(
         heap: task.heap,
         persistent,
         release,
+        set_up: task.set_up,
     }
 }
 

@@ -173,7 +173,8 @@ pub(crate) fn totals(
     let values = memory::sum(map.value_rings.iter().flatten().map(|ring| ring.as_bytes()))?;
     let threads = memory::runtime(model, dispatched)?.as_bytes();
     let runtime = Size::from_bytes(memory::sum([threads, locks, flows, alarms, values])?);
-    let total = memory::sum([map.process, map.segment, runtime.as_bytes()])?;
+    let set_up = memory::set_up(model)?;
+    let total = memory::sum([map.process, map.segment, runtime.as_bytes(), set_up.as_bytes()])?;
     let limit = model.platform().memory;
     let (process, segment) = (Size::from_bytes(map.process), Size::from_bytes(map.segment));
     if total > limit.as_bytes() {
@@ -184,15 +185,15 @@ pub(crate) fn totals(
         for (path, size) in largest(model, map) {
             fault = fault.also(taut_model::KeyPath::value(path), format!("takes {size}"));
         }
-        faults.push(
-            fault
-                .note(format!(
-                    "scopes and channels {process}, segment {segment}, stacks and trace rings {runtime}"
-                ))
-                .help(format!("give at least \"{}\", or shrink {}", whole(total), shrinkable(model))),
-        );
+        let mut parts =
+            format!("scopes and channels {process}, segment {segment}, stacks and trace rings {runtime}");
+        if set_up > Size::ZERO {
+            parts += &format!(", heap of set-ups {set_up}");
+        }
+        let help = format!("give at least \"{}\", or shrink {}", whole(total), shrinkable(model));
+        faults.push(fault.note(parts).help(help));
     }
-    Ok(MemoryPlan { process, segment, runtime, total: Size::from_bytes(total), limit })
+    Ok(MemoryPlan { process, segment, runtime, set_up, total: Size::from_bytes(total), limit })
 }
 
 /// The least size in whole MiB that is enough; in bytes if that does not fit in 64 bits.
@@ -212,7 +213,7 @@ fn shrinkable(model: &Model) -> &'static str {
     }
 }
 
-/// The three largest scopes and bulk channels: their paths in the manifest.
+/// The three largest scopes, set-ups and bulk channels: their paths in the manifest.
 fn largest(model: &Model, map: &Map) -> Vec<(String, Size)> {
     let mut scopes = Vec::new();
     for service in model.services() {
@@ -221,6 +222,7 @@ fn largest(model: &Model, map: &Map) -> Vec<(String, Size)> {
     for (_, task, of) in model.real_time() {
         scopes.push((format!("tasks.{}.memory.persistent", task.name), of.persistent));
         scopes.push((format!("tasks.{}.memory.release", task.name), of.release));
+        scopes.extend(of.set_up.map(|size| (format!("tasks.{}.memory.set-up", task.name), size)));
     }
     for (channel, (_, region)) in model.channels().iter().zip(&map.channels) {
         if channel.kind == ChannelKind::Bulk {
@@ -270,7 +272,8 @@ pub(crate) fn memory(
         faults.push(fault.help("shrink the largest scope"));
         let zero = taut_model::Size::ZERO;
         let limit = model.platform().memory;
-        let memory = MemoryPlan { process: zero, segment: zero, runtime: zero, total: zero, limit };
+        let memory =
+            MemoryPlan { process: zero, segment: zero, runtime: zero, set_up: zero, total: zero, limit };
         (Map::empty(model), memory)
     })
 }

@@ -465,6 +465,12 @@ fn rules_of_cores_servers_and_sums() {
         plan.memory.total = taut_model::Size::from_bytes(plan.memory.total.as_bytes() + 1);
     });
     assert_eq!(reported, "the total of the memory is not the sum of its parts");
+    let reported = refusal(cochlear, |plan| {
+        let more = taut_model::Size::from_bytes(64);
+        plan.memory.set_up = more;
+        plan.memory.total = taut_model::Size::from_bytes(plan.memory.total.as_bytes() + more.as_bytes());
+    });
+    assert_eq!(reported, "the memory of set-ups is not the sum of their bounds");
     // As many resources and channels as a record can number, and one more.
     let crowd = |plan: &mut Plan| {
         let resource = locked.resources[0].clone();

@@ -287,3 +287,27 @@ fn memory_to_the_byte() {
         planned.faults[0].secondary.iter().map(|label| label.place.path().to_owned()).collect();
     assert_eq!(scopes, ["tasks.reader.memory.persistent"]);
 }
+
+/// The bound of a set-up is a part of the memory, and of nothing that boot maps.
+#[test]
+fn bounds_of_set_ups_count() {
+    let mut draft = readers(&[("reader", "8ms"), ("other", "16ms")], 8);
+    let without = plan(&draft).plan.memory;
+    assert_eq!(without.set_up, taut_model::Size::ZERO);
+    task(&mut draft, "reader").set_up = Some(drafts::size("3000B"));
+    task(&mut draft, "other").set_up = Some(drafts::size("5KiB"));
+    let with = plan(&draft).plan;
+    assert_eq!(with.memory.set_up, drafts::size("8120B"));
+    let maps = [with.memory.process, with.memory.segment, with.memory.runtime];
+    assert_eq!(maps, [without.process, without.segment, without.runtime]);
+    assert_eq!(with.memory.total.as_bytes(), without.total.as_bytes() + 8_120);
+    assert_eq!(Plan::from_lock(&with.to_lock().unwrap()).as_ref(), Ok(&with));
+    draft.platform.memory = with.memory.total;
+    assert!(plan(&draft).plan.proven);
+    draft.platform.memory = taut_model::Size::from_bytes(with.memory.total.as_bytes() - 1);
+    let fault = &plan(&draft).faults[0];
+    assert_eq!(fault.code, codes::MEMORY_EXCEEDED);
+    let places: Vec<_> = fault.secondary.iter().map(|label| label.place.path().to_owned()).collect();
+    assert_eq!(places, ["tasks.other.memory.set-up", "tasks.reader.memory.set-up"]);
+    assert!(fault.notes[0].ends_with(", heap of set-ups 8120B"), "{:?}", fault.notes);
+}

@@ -133,8 +133,21 @@ pub struct TaskFigures {
     pub execution: Option<Distribution>,
     /// Counts after release 0; none if the run has no end, or nothing was counted.
     pub counts: Option<Counts>,
+    /// What its set-up took from the heap; none if the run has no end, or nothing was counted.
+    pub set_up_heap: Option<SetUpFigures>,
     /// Its records that were lost.
     pub records_lost: u64,
+}
+
+/// What the set-up of a task's component took from the heap before release 0 (bytes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SetUpFigures {
+    /// What was in use at its end.
+    pub in_use: u64,
+    /// The most at one time.
+    pub peak: u64,
+    /// The bound on what is in use, if the manifest states one.
+    pub bound: Option<u64>,
 }
 
 /// What a task's jobs did after release 0; none for a count that was not taken.

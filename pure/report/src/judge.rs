@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use taut_event::file::{Damage, Run};
 use taut_event::{Counter, ObservedPlacement, Stood};
 use taut_plan::{Arrival, ClassPlan, CorePlan, FailureRemedy, Plan, TermPlan};
-use taut_time::Duration;
+use taut_time::{Duration, Size};
 
 use crate::Ending;
 use crate::ages;
@@ -16,7 +16,8 @@ use crate::blame::{self, CoreJobs, Finding, Pending, Stalls};
 use crate::decisions::Decisions;
 use crate::end;
 use crate::figures::{
-    ChannelFigures, CoreFigures, Counts, ProbeFigures, ServiceChange, TaskFigures, Values, ValuesFileFigures,
+    ChannelFigures, CoreFigures, Counts, ProbeFigures, ServiceChange, SetUpFigures, TaskFigures, Values,
+    ValuesFileFigures,
 };
 use crate::frame::{ErrorNames, error_names, facts, frame};
 use crate::jobs::{self, Early, Job, Open, TaskJobs};
@@ -398,12 +399,16 @@ impl<'a> Judge<'a> {
         ending: Ending,
     ) -> TaskFigures {
         let seen = &self.seen.tasks[at];
-        let counted = ending != Ending::Unrecorded && !seen.counts.is_empty();
+        let is_of_jobs =
+            |(count, _): &(Counter, u64)| !matches!(count, Counter::SetUpHeap | Counter::SetUpHeapPeak);
+        let counted = ending != Ending::Unrecorded && seen.counts.iter().any(is_of_jobs);
         let task = &self.plan.tasks[at];
-        let test = match &task.class {
-            ClassPlan::RealTime { test, .. } => Some(test.clone()),
-            ClassPlan::BestEffort {} => None,
+        let (test, set_up) = match &task.class {
+            ClassPlan::RealTime { test, set_up, .. } => (Some(test.clone()), *set_up),
+            ClassPlan::BestEffort {} => (None, None),
         };
+        let taken = seen.count(Counter::SetUpHeap).zip(seen.count(Counter::SetUpHeapPeak));
+        let bound = set_up.map(Size::as_bytes);
         TaskFigures {
             name: task.name.clone(),
             cpu: planned.map(|p| p.cpu),
@@ -434,6 +439,7 @@ impl<'a> Judge<'a> {
                 blocked: seen.count(Counter::Blocked),
                 preempted: seen.count(Counter::Preempted),
             }),
+            set_up_heap: taken.map(|(in_use, peak)| SetUpFigures { in_use, peak, bound }),
             records_lost: seen.lost,
         }
     }

@@ -49,7 +49,7 @@ mod wording;
 pub use calibrate::{CalibratedRun, CalibratedTask, Calibration, FittedBound, NoFit, NotCalibrated};
 pub use figures::{
     ChainFigures, ChannelFigures, CoreFigures, Counts, Distribution, ModeChangeFigures, ProbeFigures,
-    ReactionFigures, ReaderFigures, ResourceFigures, ServiceChange, StepFigures, TaskFigures,
+    ReactionFigures, ReaderFigures, ResourceFigures, ServiceChange, SetUpFigures, StepFigures, TaskFigures,
     ValuesFileFigures,
 };
 pub use report::{About, Report};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+use taut_time::Size;
 use taut_time::shown::{micros, time as span};
 
 use crate::Ending;
-use crate::figures::{CoreFigures, Distribution};
+use crate::figures::{CoreFigures, Distribution, SetUpFigures};
 use crate::report::Report;
 use crate::table::{Table, number, word};
 use crate::verdict::{RunVerdict, Warning};
@@ -443,7 +444,7 @@ impl Page {
     }
 
     fn conduct(&mut self, report: &Report) {
-        self.heading("real-time threads", "after release 0");
+        self.heading("real-time threads", "after release 0; heap of the set-up before");
         let mut table = Table::new(
             vec![
                 word("task", 0),
@@ -451,6 +452,7 @@ impl Page {
                 number("page faults", 0),
                 number("blocked", 0),
                 number("preempted", 1),
+                number("set-up heap", 2),
             ],
             "",
             0,
@@ -465,6 +467,7 @@ impl Page {
                 of(|c| c.faults()),
                 of(|c| c.blocked),
                 of(|c| c.preempted),
+                set_up_heap(task.set_up_heap),
             ]);
         }
         self.plain(&table);
@@ -474,6 +477,13 @@ impl Page {
             let faults = minor_faults.saturating_add(major_faults);
             let faults = plural(faults, "page fault", "page faults");
             self.line(&format!("{name}  {faults} of all its tasks' jobs together"));
+        }
+        let counted: Vec<_> = report.tasks.iter().filter_map(|task| task.set_up_heap).collect();
+        if !counted.is_empty() {
+            let sum = counted.iter().fold(0u64, |sum, of| sum.saturating_add(of.in_use));
+            let name = self.paint(BOLD, "set-up heap");
+            let tasks = plural(counted.len() as u64, "task", "tasks, best-effort ones included");
+            self.line(&format!("{name}  {} of {tasks}", Size::from_bytes(sum)));
         }
     }
 
@@ -508,4 +518,11 @@ fn beyond_deadline(report: &Report) -> String {
         1.. if all_judged => format!(", {missed} beyond a deadline"),
         _ => String::new(),
     }
+}
+
+/// What a set-up left in use of the heap, and its bound; `-` if nothing counted it.
+fn set_up_heap(found: Option<SetUpFigures>) -> String {
+    let Some(SetUpFigures { in_use, bound, .. }) = found else { return "-".to_owned() };
+    let in_use = Size::from_bytes(in_use);
+    bound.map_or_else(|| in_use.to_string(), |bound| format!("{in_use} of {}", Size::from_bytes(bound)))
 }

@@ -5,15 +5,17 @@
 
 mod recorded;
 
-use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, Script, plan, run};
+use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, SOURCE, Script, plan, run};
 use taut_event::file::Run;
 use taut_event::{CodeLocation, Counter, Foreign, Kind, Record, SafeStateOutcome, Stood};
 use taut_plan::{
     ChangePlan, ChannelKind, ClassPlan, LanePlan, LatePolicy, Mechanism, MessageOrder, ModePlan,
     OverflowPolicy, ServicePlan,
 };
-use taut_report::{About, Breach, Cause, CoreFigures, Counts, Ended, Ending, Report, RunVerdict, Warning};
-use taut_time::Instant;
+use taut_report::{
+    About, Breach, Cause, CoreFigures, Counts, Ended, Ending, Report, RunVerdict, SetUpFigures, Warning,
+};
+use taut_time::{Instant, Size};
 
 fn report(script: Script) -> Report {
     Report::new(&plan(), &run(script))
@@ -213,6 +215,34 @@ fn no_evidence_is_no_verdict() {
     assert!(!Report::new(&plan(), &run).verdict().holds());
 }
 
+/// A set-up is what was recorded of it; the bound is the plan's. The counts of a set-up are none of jobs.
+#[test]
+fn a_set_up_stands_beside_its_bound() {
+    let mut plan = plan();
+    let ClassPlan::RealTime { set_up, .. } = &mut plan.tasks[usize::from(PROCESSING)].class else {
+        unreachable!("it is real-time")
+    };
+    *set_up = Some(Size::from_bytes(64 << 10));
+    let mut run = run(Script::quiet());
+    let is_of_jobs = |record: &Record| {
+        record.kind == Kind::Counted && record.job < Counter::SetUpHeap as u64 && record.subject == SOURCE
+    };
+    run.records.retain(|record| !is_of_jobs(record));
+    let report = Report::new(&plan, &run);
+    let of = |task: u16| report.tasks()[usize::from(task)].set_up_heap;
+    let (in_use, peak) = (1_000 + u64::from(PROCESSING), 4_096);
+    assert_eq!(of(PROCESSING), Some(SetUpFigures { in_use, peak, bound: Some(64 << 10) }));
+    assert_eq!(of(OUTPUT).unwrap().bound, None);
+    assert!(of(SOURCE).is_some() && report.tasks()[usize::from(SOURCE)].counts.is_none());
+    let text = report.text(120, false);
+    assert!(text.contains(&format!("{in_use}B of 64KiB\n")), "{text}");
+    let sum: u64 = [RECORDING, PROCESSING, OUTPUT, SOURCE].iter().map(|task| 1_000 + u64::from(*task)).sum();
+    assert!(text.contains(&format!("set-up heap  {sum}B of 4 tasks, best-effort ones included")), "{text}");
+    run.records.retain(|record| record.kind != Kind::Counted || record.job < Counter::SetUpHeap as u64);
+    let text = Report::new(&plan, &run).text(120, false);
+    assert!(!text.contains("set-up heap  "), "{text}");
+}
+
 /// A dispatched core counts some actions per task, and page faults for all of its jobs together.
 #[test]
 fn what_nobody_counted_is_not_zero() {
@@ -228,7 +258,7 @@ fn what_nobody_counted_is_not_zero() {
     assert_eq!(counts(&run), only_heap);
     let text = Report::new(&plan(), &run).text(120, false);
     let row = text.lines().rfind(|line| line.trim_start().starts_with("processing ")).unwrap();
-    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["processing", "0", "-", "-", "-"]);
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["processing", "0", "-", "-", "-", "-"]);
     run.records.extend([counted(Counter::Blocked, 0), counted(Counter::Preempted, 7)]);
     let dispatched = Counts { blocked: Some(0), preempted: Some(7), ..only_heap };
     assert_eq!(counts(&run), dispatched);

@@ -165,6 +165,7 @@ impl Bench {
         setup(&mut app)?;
         app.check_complete()?;
         let (error_facts, rest) = (app.error_facts(), app.rest.take());
+        let set_up = Arc::clone(&app.set_up);
         let task_codes = app.take_task_codes()?;
         let (tasks, cores) = real_time(plan, control, &clock, task_codes)?;
         let (recorder, drain) = ring(RingOwner::Task(u16::MAX), RING_RECORDS);
@@ -193,7 +194,8 @@ impl Bench {
             error_facts,
             has_ended: false,
         };
-        bench.tasks.iter_mut().for_each(|task| task.body.start());
+        bench.tasks.iter_mut().for_each(|task| set_up.count(task.in_plan, || task.body.start()));
+        set_up.check(plan).map_err(Error::SetUp)?;
         Ok(bench.seed(0))
     }
 

@@ -22,7 +22,7 @@ pub(crate) const BEGIN: u64 = 5_000 * MS;
 pub(crate) const RECORDING: u16 = 0;
 pub(crate) const PROCESSING: u16 = 1;
 pub(crate) const OUTPUT: u16 = 2;
-const SOURCE: u16 = 3;
+pub(crate) const SOURCE: u16 = 3;
 const PRIORITY: [u8; 3] = [80, 70, 75];
 const DEADLINE: [u64; 3] = [2 * MS, 5 * MS, MS];
 
@@ -226,7 +226,12 @@ fn finish(mut core: Core, releases: u64, killed: bool, now: u64) -> Run {
     if !killed {
         for (task, preempted) in [(RECORDING, 0), (PROCESSING, releases), (OUTPUT, 0), (SOURCE, 12)] {
             for count in Counter::ALL {
-                let value = if count == Counter::Preempted { preempted } else { 0 };
+                let value = match count {
+                    Counter::Preempted => preempted,
+                    Counter::SetUpHeap => 1_000 + u64::from(task),
+                    Counter::SetUpHeapPeak => 4_096,
+                    _ => 0,
+                };
                 core.put(Kind::Counted, now + MS, task, count as u64, value);
             }
         }

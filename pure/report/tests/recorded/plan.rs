@@ -58,6 +58,7 @@ fn task(task: Task) -> TaskPlan {
             heap: HeapPolicy::Deny,
             persistent: task.persistent,
             release: task.release,
+            set_up: None,
         },
     }
 }
@@ -273,6 +274,7 @@ pub(crate) fn plan() -> Plan {
             process: Size::from_bytes(8_970_240),
             segment: Size::from_bytes(8_192),
             runtime: Size::from_bytes(12 << 20),
+            set_up: Size::ZERO,
             total: Size::from_bytes(8_970_240 + 8_192 + (12 << 20)),
             limit: Size::from_bytes(64 << 20),
         },
