@@ -139,6 +139,22 @@ pub(crate) fn summary(plan: &Plan) -> String {
             (&server.name, server.budget, server.period, server.tasks.join(", "));
         line(format_args!("  server {name}: {budget} every {period} on core {}, for {tasks}", server.cpu));
     }
+    channels(plan, &mut line);
+    for core in &plan.cores {
+        let (whole, tenths) = (core.utilisation_ppm / 10_000, core.utilisation_ppm / 1_000 % 10);
+        let by = core.dispatched.as_ref().map_or(String::new(), |why| format!("; dispatched: {why}"));
+        line(format_args!("  core {}: {whole}.{tenths} % used{by}", core.cpu));
+    }
+    line(format_args!("  memory: {} of {}", size(plan.memory.total), size(plan.memory.limit)));
+    if let Some(not) = plan.not_executed() {
+        line(format_args!("  not run: this version does not execute {}", not.what));
+        line(format_args!("    help: {}", not.help));
+    }
+    text
+}
+
+/// What is proven of messages, broadcasts and bulk channels, of modes, and of chains.
+fn channels(plan: &Plan, line: &mut impl FnMut(std::fmt::Arguments<'_>)) {
     for message in plan.messages() {
         message.lines().iter().for_each(|of| line(format_args!("  {of}")));
     }
@@ -167,17 +183,6 @@ pub(crate) fn summary(plan: &Plan) -> String {
             ));
         }
     }
-    for core in &plan.cores {
-        let (whole, tenths) = (core.utilisation_ppm / 10_000, core.utilisation_ppm / 1_000 % 10);
-        let by = core.dispatched.as_ref().map_or(String::new(), |why| format!("; dispatched: {why}"));
-        line(format_args!("  core {}: {whole}.{tenths} % used{by}", core.cpu));
-    }
-    line(format_args!("  memory: {} of {}", size(plan.memory.total), size(plan.memory.limit)));
-    if let Some(not) = plan.not_executed() {
-        line(format_args!("  not run: this version does not execute {}", not.what));
-        line(format_args!("    help: {}", not.help));
-    }
-    text
 }
 
 /// One line per real-time task.

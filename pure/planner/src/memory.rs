@@ -63,25 +63,7 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
     let mut process = Cursor(0);
     let mut files: BTreeMap<File<'_>, Vec<Item>> = BTreeMap::new();
     let mut map = Map::default();
-    for service in model.services() {
-        let scope = process.take(service.persistent.as_bytes())?;
-        map.services.push((scope, Size::ZERO));
-    }
-    for task in model.tasks() {
-        map.tasks.push(match &task.class {
-            Class::RealTime(rt) => {
-                Some((process.take(rt.persistent.as_bytes())?, process.take(rt.release.as_bytes())?))
-            }
-            Class::BestEffort(_) => None,
-        });
-        if let Some(service) = task.service {
-            let memory = &mut map.services[service.index()].1;
-            *memory = Size::from_bytes(memory::sum([memory.as_bytes(), memory::task(task)?])?);
-        }
-    }
-    for (scope, memory) in &mut map.services {
-        *memory = Size::from_bytes(memory::sum([memory.as_bytes(), memory::aligned(scope.size)?])?);
-    }
+    scopes(model, &mut process, &mut map)?;
     for ((id, channel), realisation) in model.channel_ids().zip(model.channels()).zip(channels) {
         let value = model.value_bytes(id).ok_or(Overflow)?;
         let triggers = releases(model, id, channel);
@@ -126,28 +108,57 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
         map.value_rings.push(memory::value_ring(model, id)?.map(Size::from_bytes));
     }
     if !files.is_empty() {
-        let mut segment = Cursor(SEGMENT_HEADER_BYTES);
-        // The file that no client writes sorts first, and has the header.
-        for (file, items) in files {
-            if file.is_some() {
-                segment.next_page()?;
+        map.segment = segment(files, &mut map)?;
+    }
+    Ok(map)
+}
+
+/// The scopes of services and tasks, with the memory of each service.
+fn scopes(model: &Model, process: &mut Cursor, map: &mut Map) -> Result<(), Overflow> {
+    for service in model.services() {
+        let scope = process.take(service.persistent.as_bytes())?;
+        map.services.push((scope, Size::ZERO));
+    }
+    for task in model.tasks() {
+        map.tasks.push(match &task.class {
+            Class::RealTime(rt) => {
+                Some((process.take(rt.persistent.as_bytes())?, process.take(rt.release.as_bytes())?))
             }
-            for item in items {
-                match item {
-                    Item::Object(channel) => {
-                        let (_, region) = &mut map.channels[channel];
-                        *region = segment.take(region.size)?;
-                    }
-                    Item::EventCount(channel, reader) => {
-                        map.event_counts[channel][reader] = Some(segment.take(LINE_BYTES)?);
-                    }
+            Class::BestEffort(_) => None,
+        });
+        if let Some(service) = task.service {
+            let memory = &mut map.services[service.index()].1;
+            *memory = Size::from_bytes(memory::sum([memory.as_bytes(), memory::task(task)?])?);
+        }
+    }
+    for (scope, memory) in &mut map.services {
+        *memory = Size::from_bytes(memory::sum([memory.as_bytes(), memory::aligned(scope.size)?])?);
+    }
+    Ok(())
+}
+
+/// Lays out the segment: its objects and event counts, file by file. Returns its size.
+fn segment(files: BTreeMap<File<'_>, Vec<Item>>, map: &mut Map) -> Result<u64, Overflow> {
+    let mut segment = Cursor(SEGMENT_HEADER_BYTES);
+    // The file that no client writes sorts first, and has the header.
+    for (file, items) in files {
+        if file.is_some() {
+            segment.next_page()?;
+        }
+        for item in items {
+            match item {
+                Item::Object(channel) => {
+                    let (_, region) = &mut map.channels[channel];
+                    *region = segment.take(region.size)?;
+                }
+                Item::EventCount(channel, reader) => {
+                    map.event_counts[channel][reader] = Some(segment.take(LINE_BYTES)?);
                 }
             }
         }
-        segment.next_page()?;
-        map.segment = segment.0;
     }
-    Ok(map)
+    segment.next_page()?;
+    Ok(segment.0)
 }
 
 /// Whether a channel releases one of its readers.

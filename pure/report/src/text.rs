@@ -70,6 +70,24 @@ pub(crate) fn write(report: &Report, width: usize, color: bool) -> String {
     page.text
 }
 
+/// The row of one reader of a broadcast, below that of the channel.
+fn reader_row(reader: &crate::ReaderFigures) -> Vec<String> {
+    let of = |get: fn(Distribution) -> u64| micros(reader.latency.map(get));
+    vec![
+        String::new(),
+        format!("→ {}", reader.name),
+        String::new(),
+        String::new(),
+        String::new(),
+        reader.received.to_string(),
+        reader.lost.to_string(),
+        of(|s| s.p50_ns),
+        of(|s| s.p99_ns),
+        of(|s| s.max_ns),
+        micros(reader.bound_ns),
+    ]
+}
+
 impl Page {
     fn line(&mut self, line: &str) {
         self.text.push_str(line.trim_end());
@@ -293,20 +311,7 @@ impl Page {
             let (not_judged, paused) = (channel.late_not_judged, channel.late_paused);
             tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged, paused });
             for reader in &channel.by_reader {
-                let of = |get: fn(Distribution) -> u64| micros(reader.latency.map(get));
-                table.row(vec![
-                    String::new(),
-                    format!("→ {}", reader.name),
-                    String::new(),
-                    String::new(),
-                    String::new(),
-                    reader.received.to_string(),
-                    reader.lost.to_string(),
-                    of(|s| s.p50_ns),
-                    of(|s| s.p99_ns),
-                    of(|s| s.max_ns),
-                    micros(reader.bound_ns),
-                ]);
+                table.row(reader_row(reader));
                 let (max, limit) = (reader.latency.map(|s| s.max_ns), reader.bound_ns);
                 let (machine, ours, not_judged, paused) = (0, 0, 0, 0);
                 tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged, paused });

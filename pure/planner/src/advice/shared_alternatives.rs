@@ -3,7 +3,7 @@
 
 //! What each analysis of whole applications says of a task, beside the analysis that was used.
 
-use taut_analysis::multi::Status;
+use taut_analysis::multi::{Bounds, Status};
 use taut_analysis::uni::edf::dfp::Floors;
 use taut_analysis::uni::edf::response::{self, Locks};
 use taut_analysis::uni::edf::srp::Levels;
@@ -17,6 +17,16 @@ use crate::response::shared::Shared;
 use crate::response::shared::charge::charged;
 use crate::response::shared::choose::{Answer, is_global};
 use crate::response::shared::protocols::{Analysis, all_analyses, beside, names};
+
+/// What an analysis says that does not keep a deadline; `tried`: whether the plan asked it.
+fn passes(placements: &Placements<'_>, bounds: &Bounds, tried: &str) -> String {
+    let Some(late) = bounds.tasks.iter().position(|task| task.status == Status::Passes) else {
+        return tried.to_owned();
+    };
+    let (name, deadline) = (placements.placements[late].name, placements.placements[late].task.deadline);
+    let past = bounds.tasks[late].from_arrival.rounded_above(deadline);
+    format!("{tried}: R of `{name}` is at least {past}, due in {deadline}")
+}
 
 /// What other analyses are compared with.
 struct Beside {
@@ -144,17 +154,7 @@ impl Shared {
                     beside_others.kept(locking, first, bounds.tasks[placement].from_arrival)
                 }
                 Ok(Verdict::NotShown(Why::Passes(bounds)) | Verdict::Unschedulable(bounds)) => {
-                    let tried = beside_others.tried(locking, first);
-                    let late = bounds.tasks.iter().position(|task| task.status == Status::Passes);
-                    match late {
-                        Some(late) => {
-                            let (name, deadline) =
-                                (placements.placements[late].name, placements.placements[late].task.deadline);
-                            let past = bounds.tasks[late].from_arrival.rounded_above(deadline);
-                            format!("{tried}: R of `{name}` is at least {past}, due in {deadline}")
-                        }
-                        None => tried.to_owned(),
-                    }
+                    passes(placements, &bounds, beside_others.tried(locking, first))
                 }
                 Ok(Verdict::NotShown(Why::Rate)) => "no bound: the demand exceeds the core's time".to_owned(),
                 Ok(Verdict::NotShown(Why::Steps(n))) => format!("no answer: given up after {n} steps"),
