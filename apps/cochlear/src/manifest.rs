@@ -147,6 +147,7 @@ pub mod task {
             pub fn publish<T: OnlySamples>(&mut self, _: &mut T, _: super::super::payload::AudioFrame) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::AudioFrame>> { T::never() }
             pub fn latest<T: OnlySamples>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
             pub fn next<T: OnlySamples>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
+            pub fn loan<T: OnlySamples>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `audio`.
         pub struct Audio<'p>(::taut::QueueWriter<'p, super::super::payload::AudioFrame>);
@@ -172,6 +173,7 @@ pub mod task {
             pub fn receive<T: OnlyAudio>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
             pub fn latest<T: OnlyAudio>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
             pub fn next<T: OnlyAudio>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
+            pub fn loan<T: OnlyAudio>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -274,6 +276,7 @@ pub mod task {
             pub fn publish<T: OnlyAudio>(&mut self, _: &mut T, _: super::super::payload::AudioFrame) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::AudioFrame>> { T::never() }
             pub fn latest<T: OnlyAudio>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
             pub fn next<T: OnlyAudio>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
+            pub fn loan<T: OnlyAudio>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `electrodes`.
         pub struct Electrodes<'p>(::taut::QueueWriter<'p, super::super::payload::Stimulation>);
@@ -299,6 +302,7 @@ pub mod task {
             pub fn receive<T: OnlyElectrodes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Stimulation> { T::never() }
             pub fn latest<T: OnlyElectrodes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Stimulation> { T::never() }
             pub fn next<T: OnlyElectrodes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Stimulation> { T::never() }
+            pub fn loan<T: OnlyElectrodes>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `levels`.
         pub struct Levels<'p>(::taut::StateWriter<'p, super::super::payload::Stimulation>);
@@ -324,6 +328,7 @@ pub mod task {
             pub fn receive<T: OnlyLevels>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Stimulation> { T::never() }
             pub fn latest<T: OnlyLevels>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Stimulation> { T::never() }
             pub fn next<T: OnlyLevels>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Stimulation> { T::never() }
+            pub fn loan<T: OnlyLevels>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `settings`.
         pub struct Settings<'p>(::taut::StateReader<'p, super::super::payload::Settings>);
@@ -349,6 +354,7 @@ pub mod task {
             pub fn publish<T: OnlySettings>(&mut self, _: &mut T, _: super::super::payload::Settings) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Settings>> { T::never() }
             pub fn receive<T: OnlySettings>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Settings> { T::never() }
             pub fn next<T: OnlySettings>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Settings> { T::never() }
+            pub fn loan<T: OnlySettings>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `telemetry`.
         pub struct Telemetry<'p>(::taut::QueueWriter<'p, super::super::payload::Telemetry>);
@@ -374,6 +380,7 @@ pub mod task {
             pub fn receive<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Telemetry> { T::never() }
             pub fn latest<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Telemetry> { T::never() }
             pub fn next<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Telemetry> { T::never() }
+            pub fn loan<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -499,6 +506,7 @@ pub mod task {
             pub fn receive<T: OnlySamples>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
             pub fn latest<T: OnlySamples>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
             pub fn next<T: OnlySamples>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::AudioFrame> { T::never() }
+            pub fn loan<T: OnlySamples>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         impl<'p> Io<'p> {
             pub(in super::super) fn new(create: &mut ::taut::Create<'_, 'p>) -> ::core::result::Result<Self, ::taut::Error> {
@@ -537,6 +545,7 @@ pub mod task {
             pub fn publish<T: OnlyTelemetry>(&mut self, _: &mut T, _: super::super::payload::Telemetry) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Telemetry>> { T::never() }
             pub fn latest<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Telemetry> { T::never() }
             pub fn next<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Telemetry> { T::never() }
+            pub fn loan<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         impl<'p> Io<'p> {
             pub(in super::super) fn new(create: &mut ::taut::Create<'_, 'p>) -> ::core::result::Result<Self, ::taut::Error> {

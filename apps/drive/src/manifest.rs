@@ -125,6 +125,7 @@ pub mod task {
             pub fn receive<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `moment`.
         pub struct Moment<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -150,6 +151,7 @@ pub mod task {
             pub fn publish<T: OnlyMoment>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `bounds`.
         pub struct Bounds<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -175,6 +177,7 @@ pub mod task {
             pub fn publish<T: OnlyBounds>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -271,6 +274,7 @@ pub mod task {
             pub fn publish<T: OnlyAmperes>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `angle`.
         pub struct Angle<'p>(::taut::StateWriter<'p, super::super::payload::Signal>);
@@ -296,6 +300,7 @@ pub mod task {
             pub fn receive<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -392,6 +397,7 @@ pub mod task {
             pub fn publish<T: OnlyAngle>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `rpm`.
         pub struct Rpm<'p>(::taut::StateWriter<'p, super::super::payload::Signal>);
@@ -417,6 +423,7 @@ pub mod task {
             pub fn receive<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -513,6 +520,7 @@ pub mod task {
             pub fn publish<T: OnlyRpm>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `reference`.
         pub struct Reference<'p>(::taut::StateWriter<'p, super::super::payload::Signal>);
@@ -538,6 +546,7 @@ pub mod task {
             pub fn receive<T: OnlyReference>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyReference>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyReference>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyReference>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -638,6 +647,7 @@ pub mod task {
             pub fn receive<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `demand`.
         pub struct Demand<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -663,6 +673,7 @@ pub mod task {
             pub fn publish<T: OnlyDemand>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `moment`.
         pub struct Moment<'p>(::taut::StateWriter<'p, super::super::payload::Signal>);
@@ -688,6 +699,7 @@ pub mod task {
             pub fn receive<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `bounds`.
         pub struct Bounds<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -713,6 +725,7 @@ pub mod task {
             pub fn publish<T: OnlyBounds>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -809,6 +822,7 @@ pub mod task {
             pub fn publish<T: OnlyDemand>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `bounds`.
         pub struct Bounds<'p>(::taut::StateWriter<'p, super::super::payload::Signal>);
@@ -834,6 +848,7 @@ pub mod task {
             pub fn receive<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -932,6 +947,7 @@ pub mod task {
             pub fn publish<T: OnlyRpm>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyRpm>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `smoothed`.
         pub struct Smoothed<'p>(::taut::StateWriter<'p, super::super::payload::Signal>);
@@ -957,6 +973,7 @@ pub mod task {
             pub fn receive<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `bounds`.
         pub struct Bounds<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -982,6 +999,7 @@ pub mod task {
             pub fn publish<T: OnlyBounds>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -1080,6 +1098,7 @@ pub mod task {
             pub fn publish<T: OnlyReference>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyReference>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyReference>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyReference>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `smoothed`.
         pub struct Smoothed<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -1105,6 +1124,7 @@ pub mod task {
             pub fn publish<T: OnlySmoothed>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `demand`.
         pub struct Demand<'p>(::taut::StateWriter<'p, super::super::payload::Signal>);
@@ -1130,6 +1150,7 @@ pub mod task {
             pub fn receive<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn latest<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -1234,6 +1255,7 @@ pub mod task {
             pub fn publish<T: OnlyAmperes>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyAmperes>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `angle`.
         pub struct Angle<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -1259,6 +1281,7 @@ pub mod task {
             pub fn publish<T: OnlyAngle>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyAngle>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `smoothed`.
         pub struct Smoothed<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -1284,6 +1307,7 @@ pub mod task {
             pub fn publish<T: OnlySmoothed>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlySmoothed>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `demand`.
         pub struct Demand<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -1309,6 +1333,7 @@ pub mod task {
             pub fn publish<T: OnlyDemand>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyDemand>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `moment`.
         pub struct Moment<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -1334,6 +1359,7 @@ pub mod task {
             pub fn publish<T: OnlyMoment>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyMoment>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         /// An end of channel `bounds`.
         pub struct Bounds<'p>(::taut::StateReader<'p, super::super::payload::Signal>);
@@ -1359,6 +1385,7 @@ pub mod task {
             pub fn publish<T: OnlyBounds>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn receive<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyBounds>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         pub(in super::super) struct Running<'p, T> { code: T, io: Io<'p> }
         impl<'p, T> Running<'p, T> {
@@ -1416,6 +1443,7 @@ pub mod task {
             pub fn publish<T: OnlyTelemetry>(&mut self, _: &mut T, _: super::super::payload::Signal) -> ::core::result::Result<(), ::taut::PublishError<super::super::payload::Signal>> { T::never() }
             pub fn latest<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
             pub fn next<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::option::Option<super::super::payload::Signal> { T::never() }
+            pub fn loan<T: OnlyTelemetry>(&mut self, _: &mut T) -> ::core::result::Result<(), ::taut::LoanRefused> { T::never() }
         }
         impl<'p> Io<'p> {
             pub(in super::super) fn new(create: &mut ::taut::Create<'_, 'p>) -> ::core::result::Result<Self, ::taut::Error> {

@@ -218,34 +218,34 @@ impl core::error::Error for NotReceived {}
 ///
 /// ```compile_fail,E0599
 /// # use taut_share::{Line, Memory, bulk};
-/// let mut lines = [const { Line::new() }; 4];
+/// let mut lines = [const { Line::new() }; 5];
 /// let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
 /// let second = sender.clone();
 /// ```
 /// ```compile_fail,E0599
 /// # use taut_share::{Line, Memory, bulk};
-/// let mut lines = [const { Line::new() }; 4];
+/// let mut lines = [const { Line::new() }; 5];
 /// let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
 /// let second = receiver.clone();
 /// ```
 /// ```compile_fail,E0277
 /// # use taut_share::{Line, Memory, bulk};
 /// fn shared<T: Sync>(_: &T) {}
-/// let mut lines = [const { Line::new() }; 4];
+/// let mut lines = [const { Line::new() }; 5];
 /// let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
 /// shared(&sender);
 /// ```
 /// ```compile_fail,E0277
 /// # use taut_share::{Line, Memory, bulk};
 /// fn shared<T: Sync>(_: &T) {}
-/// let mut lines = [const { Line::new() }; 4];
+/// let mut lines = [const { Line::new() }; 5];
 /// let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
 /// shared(&receiver);
 /// ```
 /// ```
 /// # use taut_share::{Line, Memory, bulk};
 /// fn moved<T: Send>(_: T) {}
-/// let mut lines = [const { Line::new() }; 4];
+/// let mut lines = [const { Line::new() }; 5];
 /// let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
 /// moved(sender);
 /// moved(receiver);
@@ -388,7 +388,7 @@ impl<'m, T: Plain> BlockSender<'m, T> {
 ///
 /// ```compile_fail,E0382
 /// # use taut_share::{Line, Memory, bulk};
-/// let mut lines = [const { Line::new() }; 4];
+/// let mut lines = [const { Line::new() }; 5];
 /// let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
 /// let mut loan = sender.loan().unwrap();
 /// loan.send();
@@ -396,7 +396,7 @@ impl<'m, T: Plain> BlockSender<'m, T> {
 /// ```
 /// ```compile_fail,E0594
 /// # use taut_share::{Line, Memory, bulk};
-/// let mut lines = [const { Line::new() }; 4];
+/// let mut lines = [const { Line::new() }; 5];
 /// let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
 /// let mut received = receiver.receive().unwrap().unwrap();
 /// received[0] = 1;
@@ -406,7 +406,7 @@ impl<'m, T: Plain> BlockSender<'m, T> {
 ///
 /// ```compile_fail,E0505
 /// # use taut_share::{Line, Memory, bulk};
-/// let mut lines = [const { Line::new() }; 4];
+/// let mut lines = [const { Line::new() }; 5];
 /// let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
 /// let received = receiver.receive().unwrap();
 /// drop(receiver);
@@ -414,7 +414,7 @@ impl<'m, T: Plain> BlockSender<'m, T> {
 /// ```
 /// ```compile_fail,E0505
 /// # use taut_share::{Line, Memory, bulk};
-/// let mut lines = [const { Line::new() }; 4];
+/// let mut lines = [const { Line::new() }; 5];
 /// let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
 /// let loan = sender.loan();
 /// drop(sender);
@@ -423,7 +423,7 @@ impl<'m, T: Plain> BlockSender<'m, T> {
 /// ```compile_fail,E0277
 /// # use taut_share::{Line, Memory, bulk};
 /// fn moved<T: Send>(_: T) {}
-/// let mut lines = [const { Line::new() }; 4];
+/// let mut lines = [const { Line::new() }; 5];
 /// let (sender, receiver) = bulk::pair::<[u64; 4]>(Memory::new(&mut lines), 2).unwrap();
 /// moved(sender.loan());
 /// ```
