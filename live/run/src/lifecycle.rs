@@ -568,6 +568,8 @@ impl<'s> JobContext<'s> {
         // The reset is the start: a component that was stopped is not resumed as well.
         let starts = self.followed.state() == State::Stopped && view.state() == State::Running;
         self.followed = if starts { view } else { self.followed.restarted_as(view) };
+        // The reset takes the place of a job, so no value is taken until the next one: what waits must not hold up the writer.
+        self.broadcasts.take_part(false);
         self.attend();
         self.record_service(service, RESTARTED);
         self.has_switched |= starts;
