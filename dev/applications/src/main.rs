@@ -133,7 +133,7 @@ fn all_in_virtual_time(arguments: &Arguments) -> Result<(), String> {
         let run = run.map_err(|error| found(error.to_string()))?;
         virtual_time::judged(&plan, &run).map_err(found)?;
         let seen = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        counted(&plan, &run, &seen, false).map_err(found)?;
+        counted(&plan, &run, &seen, None).map_err(found)?;
         let of = |kind: Kind| run.records.iter().filter(|record| record.kind == kind).count();
         (ran, jobs, values) = (ran + 1, jobs + of(Kind::Complete), values + of(Kind::Send));
     }
@@ -238,14 +238,13 @@ fn executed(
     let report = Report::new(plan, &run);
     sums.jobs += report.tasks().iter().map(|task| task.completions).sum::<u64>();
     sums.values += report.channels().iter().map(|channel| channel.sent).sum::<u64>();
-    let mut stalled = false;
     match report.verdict() {
         RunVerdict::Kept => {}
-        RunVerdict::KeptButMachine(late) => (stalled, sums.excused) = (true, sums.excused + late),
+        RunVerdict::KeptButMachine(late) => sums.excused += late,
         RunVerdict::Broken(breaches) => return Err(Problem::Found(format!("broken: {breaches:?}"))),
     }
     let seen = shared.lock().unwrap_or_else(PoisonError::into_inner);
-    counted(plan, &run, &seen, stalled).map_err(Problem::Found)?;
+    counted(plan, &run, &seen, Some(&report)).map_err(Problem::Found)?;
     drop(seen);
     if let Some(taut) =
         arguments.taut.as_ref().filter(|_| plan.cores.iter().all(|core| core.dispatched.is_some()))
@@ -288,9 +287,9 @@ fn of_readers(plan: &Plan, at: usize, run: &Run, sent: u64) -> Result<u64, Strin
     Ok(all)
 }
 
-/// Whether each value that was sent was received, waits still, or was counted as lost. While the machine stood still, which the
-/// report excuses, a receiver may have come too late for all that its queue holds.
-fn counted(plan: &Plan, run: &Run, seen: &Seen, stalled: bool) -> Result<(), String> {
+/// Whether each value that was sent was received, waits still, or was counted as lost. While the machine stood still, a receiver
+/// may have come too late for all that its queue holds: where `report` has evidence of that for this channel.
+fn counted(plan: &Plan, run: &Run, seen: &Seen, report: Option<&Report>) -> Result<(), String> {
     if let Some(wrong) = seen.wrong.first() {
         return Err(wrong.clone());
     }
@@ -324,6 +323,8 @@ fn counted(plan: &Plan, run: &Run, seen: &Seen, stalled: bool) -> Result<(), Str
         });
         // A setter whose alarms are all pending gets its value back.
         let never_full = to_real_time || channel.broadcast;
+        let mut figures = report.into_iter().flat_map(|report| report.channels());
+        let stalled = figures.any(|figures| figures.name == channel.name && figures.late_machine > 0);
         let never_full = never_full && !channel.is_timed() && !stalled;
         if by_real_time && never_full && of(Kind::Drop).next().is_some() {
             return Err(format!("`{}`: a value between real-time tasks was refused", channel.name));

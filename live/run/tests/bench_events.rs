@@ -553,3 +553,60 @@ fn changes_at_any_instant_keep_the_bounds_of_the_plan() {
     let count = |what| calls.iter().filter(|(_, of, _)| *of == what).count();
     assert!(count("stop") > 200 && count("reset") > 200, "{} {}", count("stop"), count("reset"));
 }
+
+/// A reader of a broadcast whose service restarts takes nothing in the job that `reset` replaces. Nobody is refused meanwhile.
+#[test]
+fn a_restart_holds_up_no_writer_of_a_broadcast() {
+    const TABLES: &str = "[payloads]\nNumber = { type = \"u64\" }\n\
+        [services.part]\non-failure = { restart = 4, within = \"1s\", then = \"stop-app\" }\n\
+        [tasks.sends]\narrival = { periodic = \"5ms\" }\ndeadline = \"5ms\"\nwcet = { value = \"50us\", source = \"guess\" }\n\
+        [tasks.looks]\nservice = \"part\"\narrival = { periodic = \"20ms\" }\ndeadline = \"20ms\"\n\
+        wcet = { value = \"50us\", source = \"guess\" }\n\
+        [tasks.fails]\nservice = \"part\"\narrival = { periodic = \"5ms\" }\ndeadline = \"5ms\"\n\
+        wcet = { value = \"50us\", source = \"guess\" }\n\
+        [channels.numbers]\nkind = \"broadcast\"\nfrom = \"sends\"\nto = \"looks\"\npayload = \"Number\"\n\
+        takes-per-release = 8\n";
+    let found: Found<u64> = Found::default();
+    let of_job = Arc::clone(&found);
+    let mut bench = bench(TABLES, |app| {
+        app.task("sends", |create| {
+            let (mut numbers, mut next) = (create.queue_writer::<u64>("numbers")?, 0);
+            Ok(each(move |job| {
+                next += 1;
+                numbers.send(job, next).map_err(|_| Failure::Code(1))
+            }))
+        })?;
+        app.service("part", |service| {
+            service.task("looks", |create| {
+                let mut numbers = create.queue_reader::<u64>("numbers")?;
+                Ok(each(move |job| {
+                    while let Some(number) = numbers.receive(job) {
+                        of_job.lock().unwrap().push((now_us(job), number));
+                    }
+                    Ok(())
+                }))
+            })?;
+            service.task("fails", |_| {
+                let mut jobs = 0;
+                Ok(each(move |_| {
+                    jobs += 1;
+                    // Between two releases of `looks`: the job at 120 ms becomes a reset.
+                    if jobs == 22 {
+                        std::panic::resume_unwind(Box::new(()));
+                    }
+                    Ok(())
+                }))
+            })
+        })
+    });
+    bench.run_for(ms(300)).unwrap();
+    let refused = |record: &&taut_event::Record| matches!(record.kind, Kind::Drop | Kind::Failed);
+    assert_eq!(bench.records().iter().filter(refused).count(), 0);
+    let taken = taken(&found);
+    let around = |us: u64| taken.iter().filter(|(at, _)| (us..us + 10_000).contains(at)).count();
+    assert_eq!((around(100_000), around(120_000)), (4, 0), "{taken:?}");
+    // It begins again with what was sent after the restart.
+    assert_eq!(around(140_000), 4, "{taken:?}");
+    assert!(taken.windows(2).all(|pair| pair[1].1 > pair[0].1));
+    assert_eq!(bench.stopped(), None);
+}

@@ -140,7 +140,7 @@ impl Dispatcher<'_, '_, '_> {
         self.listeners.answer(shared, works, inside, now_ns);
         if let Some(task) = heard.resumed {
             // The task's event counts may have been notified while it was paused.
-            shared.or_abort(task, works.poll(inside, task, true, now_ns));
+            shared.or_abort(task, works.poll(inside, task, true, (0, now_ns)));
         }
         admissions.collect(inside.state(), now_ns);
     }

@@ -88,7 +88,7 @@ impl<'w> Listeners<'w> {
                 events.deaf_ns = now_ns.saturating_add(events.apart_ns);
             }
             for task in &events.tasks {
-                shared.or_abort(*task, works.poll_from(inside, *task, (heard_ns, now_ns)));
+                shared.or_abort(*task, works.poll(inside, *task, true, (heard_ns, now_ns)));
             }
         }
     }

@@ -64,28 +64,8 @@ impl<'w> Works<'w> {
 
     /// Asks a task's work whether there is something to do, if the state allows the question, and reports the release
     /// to the rule. Returns whether it put a release into the calendar. `above`: the caller is the dispatcher, which
-    /// has reported all that was due at `now_ns`.
+    /// has reported all that was due at `now_ns`. Nothing arrives before `heard_ns`, from which on the dispatcher listened.
     pub(crate) fn poll(
-        &self,
-        inside: &mut Inside<'_>,
-        task: u32,
-        above: bool,
-        now_ns: u64,
-    ) -> Result<bool, Misuse> {
-        self.ask(inside, task, above, (0, now_ns))
-    }
-
-    /// As [`Works::poll`] by the dispatcher, for an event that it has heard of at `heard_ns`: nothing arrives before.
-    pub(crate) fn poll_from(
-        &self,
-        inside: &mut Inside<'_>,
-        task: u32,
-        (heard_ns, now_ns): (u64, u64),
-    ) -> Result<bool, Misuse> {
-        self.ask(inside, task, true, (heard_ns, now_ns))
-    }
-
-    fn ask(
         &self,
         inside: &mut Inside<'_>,
         task: u32,
@@ -167,7 +147,7 @@ fn run<'c>(
     let state = inside.state();
     state.tasks[task as usize].outcome.count(account.take());
     shared.or_abort(task, state.complete(me, now_ns, used_ns));
-    let put_off = shared.or_abort(task, works.poll(&mut inside, task, false, now_ns));
+    let put_off = shared.or_abort(task, works.poll(&mut inside, task, false, (0, now_ns)));
     let state = inside.state();
     let waits = state.tasks[task as usize].is_open();
     // The dispatcher now has something to wait for, or nothing any more.

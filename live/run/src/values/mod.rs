@@ -26,7 +26,7 @@ pub(crate) use self::replayed::{Answers, Replayed, ReplayedTask, answers};
 
 /// What is kept of a channel's values, by the task that has the end.
 #[derive(Clone, Copy, Debug, Default)]
-struct KeptEnds {
+struct RecordedEnd {
     sends: bool,
     reads: bool,
     /// Values that were read and kept.
@@ -35,12 +35,12 @@ struct KeptEnds {
 
 /// What is kept of each channel, by one task.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept(Box<[KeptEnds]>);
+pub(crate) struct RecordedEnds(Box<[RecordedEnd]>);
 
-impl Kept {
+impl RecordedEnds {
     /// In a run: what the task sends to recorded channels, and what it reads of those that clients write.
     pub(crate) fn in_run(plan: &Plan) -> Self {
-        let of = plan.channels.iter().map(|channel| KeptEnds {
+        let of = plan.channels.iter().map(|channel| RecordedEnd {
             sends: channel.record,
             reads: channel.record && channel.writer.client,
             read: 0,
@@ -51,7 +51,9 @@ impl Kept {
     /// In a replay: all that it sends to recorded channels, and all that it reads, as its sender may not be replayed.
     pub(crate) fn in_replay(plan: &Plan) -> Self {
         let of = plan.channels.iter();
-        Self(of.map(|channel| KeptEnds { sends: channel.record, reads: channel.record, read: 0 }).collect())
+        Self(
+            of.map(|channel| RecordedEnd { sends: channel.record, reads: channel.record, read: 0 }).collect(),
+        )
     }
 
     /// The value if sends of the channel are kept.
@@ -75,7 +77,7 @@ impl Kept {
 #[derive(Debug)]
 pub(crate) struct ValueTap {
     recorder: ValueRecorder,
-    kept: Kept,
+    ends: RecordedEnds,
     /// Whether all interactions are recorded, for a replay of the code.
     logs: bool,
 }
@@ -100,7 +102,7 @@ impl TaskValues {
     pub(crate) fn of_task(plan: &Plan, task: usize) -> (Self, Option<ValueDrain>) {
         let Some(bytes) = plan.tasks[task].value_ring else { return (Self::Unrecorded, None) };
         let (recorder, drain) = value_ring(bytes.as_bytes());
-        let tap = ValueTap { recorder, kept: Kept::in_run(plan), logs: plan.replays(task).is_ok() };
+        let tap = ValueTap { recorder, ends: RecordedEnds::in_run(plan), logs: plan.replays(task).is_ok() };
         (Self::Recorded(RefCell::new(tap)), Some(drain))
     }
 
@@ -147,7 +149,7 @@ impl TaskValues {
             Self::Unrecorded => {}
             Self::Recorded(tap) => {
                 let tap = &mut *tap.borrow_mut();
-                let value = tap.kept.sent(channel, value);
+                let value = tap.ends.sent(channel, value);
                 if tap.logs || !value.is_empty() {
                     tap.recorder.record(at_ns, interaction, value);
                 }
@@ -169,7 +171,7 @@ impl TaskValues {
             Self::Unrecorded => {}
             Self::Recorded(tap) => {
                 let tap = &mut *tap.borrow_mut();
-                let (number, value) = tap.kept.received(channel, number, value);
+                let (number, value) = tap.ends.received(channel, number, value);
                 if tap.logs || !value.is_empty() {
                     tap.recorder.record(at_ns, Interaction::Received { channel, number, lost }, value);
                 }

@@ -13,7 +13,7 @@ use taut_event::Interaction;
 use taut_event::values::{RecordedInteraction, RecordedJob};
 use taut_plan::{ChannelKind, Plan, STAMP_BYTES};
 
-use super::{Kept, ReadAnswer};
+use super::{ReadAnswer, RecordedEnds};
 
 /// What a look at a channel got.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ pub(crate) type Replayed = (u64, Interaction, Vec<u8>);
 pub(crate) struct ReplayedTask {
     firsts: Vec<u16>,
     is_state: Vec<bool>,
-    kept: Kept,
+    ends: RecordedEnds,
     answers: Answers,
     /// By channel: the newest value of a state that a job read.
     newest: HashMap<u16, Read>,
@@ -112,7 +112,7 @@ impl ReplayedTask {
         Self {
             firsts: firsts(plan),
             is_state: plan.channels.iter().map(|channel| channel.kind == ChannelKind::State).collect(),
-            kept: Kept::in_replay(plan),
+            ends: RecordedEnds::in_replay(plan),
             answers: Answers::default(),
             newest: HashMap::new(),
             now_ns: 0,
@@ -138,12 +138,12 @@ impl ReplayedTask {
     }
 
     pub(super) fn sent(&mut self, channel: u16, interaction: Interaction, value: &[u8]) {
-        let value = self.kept.sent(channel, value);
+        let value = self.ends.sent(channel, value);
         self.keep(self.send_ns, interaction, value);
     }
 
     pub(super) fn received(&mut self, at_ns: u64, channel: u16, lost: u64, value: &[u8]) {
-        let (number, value) = self.kept.received(channel, 0, value);
+        let (number, value) = self.ends.received(channel, 0, value);
         self.keep(at_ns, Interaction::Received { channel, number, lost }, value);
     }
 

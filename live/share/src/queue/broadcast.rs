@@ -457,5 +457,5 @@ impl<'m, T: Plain> Writer<'m, T> {
 // The tests fail if the writer pushes one value more, if it counts a head that lies,
 // and if the successor of a released reader begins at the start.
 //
-// Not covered: more than two readers exhaustively; O1, which excludes what load buffering could do to a copy, and no test
+// Not covered: more than two readers exhaustively; release and rejoin of a reader beside a push, by loom or shuttle; O1, which excludes what load buffering could do to a copy, and no test
 // fails without it; the rest as in `ring`.
