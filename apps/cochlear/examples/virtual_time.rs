@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Measures how long a bench takes for a thousand seconds of the application without its FFT: the wall time around
-//! `Bench::run_for`, with the source played, all channels, and the checks of the output. Each round is a bench of its own; its
-//! records are dropped every ten seconds of virtual time, after they were counted.
+//! Measures how long a bench takes for a thousand seconds of the application without its FFT: the wall time
+//! around `Bench::run_for`. A script plays the source, all channels carry their values, and the output is
+//! checked. Each round is a bench of its own. It drops its records every ten seconds of virtual time, once it
+//! has counted them.
 //!
 //! `cargo run --release -p taut-cochlear --example virtual_time`, in the folder `apps/cochlear`.
 #![allow(clippy::print_stdout)]
@@ -41,7 +42,7 @@ impl task::Recording for Recording {
     }
 }
 
-/// The processing without the processor.
+/// The processing task without its sound processing.
 struct Processing(u64);
 
 impl task::Processing for Processing {
