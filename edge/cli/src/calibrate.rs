@@ -47,7 +47,7 @@ pub(crate) fn calibrate(arguments: &Calibrate) -> Result<Outcome, Failure> {
     Ok(Outcome::Yes)
 }
 
-/// The execution times, and what to write of them.
+/// The execution times, and how to write them.
 struct Times {
     calibration: Calibration,
     tasks: Vec<CalibratedTask>,
@@ -64,13 +64,12 @@ impl Times {
         Some(self.fit_of(task).map_or(max, |fit| fit.high_ns.max(max)).max(1))
     }
 
-    /// The fit whose bound is written.
+    /// The fit whose bound is written; `None` if the largest time is written.
     fn fit_of<'t>(&self, task: &'t CalibratedTask) -> Option<&'t FittedBound> {
         task.fit.as_ref().filter(|_| self.fitted)
     }
 
-    /// The runs that the value rests on, each with the number of the task's jobs in it: all runs that have jobs of the
-    /// task.
+    /// The runs that have jobs of the task, each with the number of these jobs: the value rests on them.
     fn evidence<'t>(&'t self, task: &'t CalibratedTask) -> impl Iterator<Item = (&'t CalibratedRun, u64)> {
         let runs = self.calibration.runs().iter().zip(task.jobs_by_run.iter().copied());
         runs.filter(|(_, jobs)| *jobs > 0)
@@ -225,13 +224,15 @@ fn machine(run: &CalibratedRun) -> String {
     }
 }
 
-/// Adds a comment of one line. A text from a recording does not end it: it may hold any letters.
+/// Adds a comment of one line. A text from a recording may hold any characters: control characters become
+/// spaces, because a line break would end the comment.
 fn comment(text: &mut String, line: &str) {
     let line: String = line.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     let _ = writeln!(text, "# {line}");
 }
 
-/// A text in the syntax of a manifest: in quotes, with JSON's escapes, and one that JSON does not need.
+/// A text in the syntax of a manifest: in quotes, with JSON's escapes, and with that of U+007F, which JSON
+/// does not need.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

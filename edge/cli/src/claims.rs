@@ -46,7 +46,7 @@ impl Analysis {
     }
 }
 
-/// The claim for each task, and the rules under which it is made.
+/// The claim for each task, `None` if the analysis makes none, and the rules under which it is made.
 pub(crate) fn claims(
     analysis: Analysis,
     planned: &Planned,

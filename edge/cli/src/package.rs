@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the packages have in common that this command writes: where Cargo finds the crate `taut`, and the versions of what
-//! that needs.
+//! What all packages that this command writes have in common: where Cargo finds the crate `taut`, and the
+//! versions of the crates that `taut` needs.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,8 +11,8 @@ use std::path::Path;
 pub(crate) const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../taut");
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// Where Cargo finds the crate `taut`, as a key of TOML: in the checkout at `library`, if that is still there and is not one
-/// of Cargo's own, else in the repository.
+/// Where Cargo finds the crate `taut`, as a key of TOML: in the checkout at `library`, if that still exists
+/// and is not one that Cargo made, else in the repository.
 pub(crate) fn dependency(library: &Path) -> String {
     let there = library.join("Cargo.toml").is_file();
     let path = if there { library.canonicalize().ok() } else { None };
@@ -28,8 +28,9 @@ pub(crate) fn dependency(library: &Path) -> String {
 /// The versions with which this command was built.
 const BUILT_WITH: &str = include_str!("../../../Cargo.lock");
 
-/// The text of a `Cargo.lock` for an application: the versions with which `taut` was tested. It also lists what the tests of
-/// `taut` need, which Cargo removes at the first build, and not the application itself, which Cargo adds.
+/// The text of a `Cargo.lock` for an application: the versions with which `taut` was tested. It lists too
+/// much, the crates that only the tests of `taut` need, which Cargo removes at the first build; and it lacks
+/// the application itself, which Cargo adds.
 pub(crate) fn versions() -> String {
     let (head, packages) = BUILT_WITH.split_once("[[package]]").unwrap_or_default();
     let packages: Vec<&str> = packages.split("[[package]]").map(str::trim).collect();

@@ -12,6 +12,7 @@ use crate::columns::columns;
 use crate::outcome::{Failure, Outcome};
 use crate::say::{out, outln};
 
+/// The version of the JSON format.
 const SCHEMA_VERSION: u32 = 1;
 
 pub(crate) fn ps(arguments: &Ps) -> Result<Outcome, Failure> {

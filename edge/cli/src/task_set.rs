@@ -14,7 +14,8 @@ use taut_time::Duration;
 use crate::outcome::Failure;
 use crate::report;
 
-/// The execution times of jobs in a recorded run, by task.
+/// The execution times of jobs in a recorded run, each with the task's position in the set; without tasks
+/// that have no completed job there.
 pub(crate) fn executions(path: &Path, set: &TaskSet) -> Result<Vec<(usize, Shares)>, Failure> {
     let recording = report::find(path)?;
     let (run, plan) = report::read(&recording)?;

@@ -8,11 +8,12 @@ use std::path::Path;
 use proc_macro::{Span, TokenStream, TokenTree};
 use taut_manifest::{SourceText, load, render};
 
-/// Columns of a rendered diagnostic: rustc adds some in front.
+/// The columns of a rendered diagnostic. rustc puts more in front of each line.
 const WIDTH: usize = 100;
 
-/// The items that `taut generate` writes for a manifest: the types of its payloads, the ends of its channels, and the builder
-/// of the application. The arguments are paths from the folder of the package: the manifest, then its overlays.
+/// The items that `taut generate` writes for a manifest: the types of its payloads, the ends of its channels,
+/// and the builder of the application. The arguments are paths relative to the folder of the package: the
+/// manifest, then its overlays.
 ///
 /// ```ignore
 /// mod manifest {
@@ -46,7 +47,7 @@ pub fn manifest(input: TokenStream) -> TokenStream {
 /// The paths of the arguments: at least one.
 ///
 /// # Errors
-/// The place of something else.
+/// The place of the first token that does not belong there, or of the call if there is no token.
 fn paths(input: TokenStream) -> Result<Vec<(String, Span)>, Span> {
     let mut paths = Vec::new();
     let mut tokens = input.into_iter();
@@ -65,7 +66,7 @@ fn paths(input: TokenStream) -> Result<Vec<(String, Span)>, Span> {
     if paths.is_empty() { Err(Span::call_site()) } else { Ok(paths) }
 }
 
-/// The text for these files of a folder, or why there is none.
+/// The text for these files of a folder, or the reason why there is none.
 fn expanded(folder: &Path, paths: Vec<String>) -> Result<String, String> {
     let read = |name: String| {
         let text = std::fs::read_to_string(folder.join(&name));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! An application in virtual time, for tests: the program's own components over its own plan, on one thread, without
-//! privilege. The same seed gives the same run.
+//! An application in virtual time, for tests: the program's own components run under its own plan, on one
+//! thread, without privilege. The same seed gives the same run.
 //!
 //! ```no_run
 //! use taut::bench::{Bench, ExecutionTime};
@@ -26,8 +26,8 @@
 //! # }
 //! ```
 //!
-//! docs/testing.md has more: clients that a test plays, faults, and reports. When the code of a job runs, and what a bench does not
-//! show, is said at [`Bench`].
+//! [`Bench`] says when the code of a job runs, and what a bench does not show. docs/testing.md has more:
+//! clients that a test plays, faults, and reports.
 
 use taut_event::file::Run;
 pub use taut_report::{Report, RunVerdict};

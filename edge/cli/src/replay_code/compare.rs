@@ -14,7 +14,7 @@ use super::layout::{DifferingField, first_difference};
 /// What a job did at a channel that a replay compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Output<'v> {
-    /// It sent the value of this number; no value of a channel that is not recorded.
+    /// It sent the value of this number; `None` in place of the value if the channel is not recorded.
     Sent(u64, Option<&'v [u8]>),
     Refused {
         too_many: bool,
@@ -24,17 +24,17 @@ enum Output<'v> {
 /// What differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// A number of a value.
+    /// One number in the value differs.
     Value { number: u64, field: DifferingField },
-    /// A value was sent in the recorded run, and none in the replay.
+    /// The recorded run sent a value that the replay did not send.
     NotSent { number: u64 },
-    /// A value is sent in the replay, and none was in the recorded run.
+    /// The replay sent a value that the recorded run did not send.
     OnlySent { number: u64 },
-    /// A value was refused in one of them alone, or for another reason.
+    /// A value was refused in one of them alone, or in both for different reasons.
     Refused,
-    /// The code looked at the channel another number of times.
+    /// The code looked at the channel more often in one of them.
     Looks { recorded: usize, replayed: usize },
-    /// The code ended otherwise.
+    /// The code ended in another way.
     Outcome { recorded: JobOutcome, replayed: JobOutcome },
     /// The replay has no such job.
     NoJob,
@@ -43,7 +43,7 @@ pub(crate) enum What {
 /// The first difference of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CodeDifference {
-    /// The number of the job; `u64::MAX` of code outside of jobs.
+    /// The number of the job; `u64::MAX` for code that ran outside of jobs.
     pub(crate) job: u64,
     /// When the job was released, on the clock of the recorded run (ns).
     pub(crate) release_ns: u64,
@@ -52,7 +52,7 @@ pub(crate) struct CodeDifference {
     pub(crate) what: What,
 }
 
-/// A task, compared.
+/// The result of the comparison for one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TaskComparison {
     pub(crate) task: u16,
@@ -140,8 +140,8 @@ fn of_output(plan: &Plan, channel: u16, was: Output<'_>, is: Option<Output<'_>>)
     }
 }
 
-/// How often a job looked at each queue. Another number of looks changes what later jobs get. A state gives the same to
-/// everybody who looks.
+/// How often a job looked at each queue. If it looks more or less often, later jobs get other values. A state
+/// is left out: a look at it takes nothing away.
 fn looks(plan: &Plan, job: &RecordedJob<'_>) -> BTreeMap<u16, usize> {
     let mut looks = BTreeMap::new();
     for of in &job.interactions {

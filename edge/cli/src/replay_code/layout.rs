@@ -34,7 +34,7 @@ pub(crate) fn first_difference(layout: &str, was: &[u8], is: &[u8]) -> Option<Di
     None
 }
 
-/// Both numbers in words, or in bits if the words are the same, as of two kinds of NaN.
+/// Both numbers as text, or their bits if the texts are the same, as for two different NaNs.
 fn shown(number: &str, recorded: &[u8], replayed: &[u8]) -> Option<(String, String)> {
     let words = (word(number, recorded)?, word(number, replayed)?);
     if words.0 != words.1 {

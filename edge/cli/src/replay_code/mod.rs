@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut replay --code`: runs the code of an application again with the recorded values of its inputs, and compares what it
-//! sends.
+//! `taut replay --code`: runs the code of an application again with the recorded values of its inputs, and
+//! compares what it sends with what it sent.
 
 mod compare;
 mod layout;

@@ -19,9 +19,9 @@ use taut_time::Duration;
 /// What tasks and clients do: `src/load.rs` of every program.
 pub(crate) const LOAD: &str = include_str!("load.rs");
 
-/// How often a best-effort task without `min-gap` is active.
+/// How long a best-effort task without `min-gap` sleeps between two activations.
 const TASK_GAP: Duration = Duration::from_ms(10);
-/// How often a client without `min-gap` sends.
+/// How long a client without `min-gap` sleeps between two rounds.
 const CLIENT_GAP: Duration = Duration::from_ms(100);
 
 /// `Cargo.toml`, for a program that depends on `taut` as `source` says: `path = "…"` or `git = "…"`.
@@ -140,7 +140,7 @@ fn list(items: &[String], indent: &str) -> String {
     format!("vec![\n{items}{indent}    ]")
 }
 
-/// The ends of a task: what it reads but for its trigger, and what it writes.
+/// The ends of a task: those from which it reads, without its trigger's, and those to which it writes.
 fn ends(model: &Model, party: PartyId, trigger: Option<ChannelId>) -> (Vec<String>, Vec<String>) {
     let mut ends = (Vec::new(), Vec::new());
     for id in model.channel_ids() {
@@ -185,8 +185,8 @@ fn wakes(model: &Model, channel: ChannelId) -> bool {
     model.channel(channel).reception == Reception::Wait
 }
 
-/// The steps of a job: its segments, or its sections with the rest of its execution spread evenly between them. The rest
-/// of the execution time comes after the last step.
+/// The steps of a job: its segments; or its sections, each after an equal part of the execution time outside
+/// of sections. The program executes what is left of the execution time after the last step.
 fn steps(model: &Model, task: &RealTime, indent: &str) -> Vec<String> {
     if !task.segments.is_empty() {
         return task.segments.iter().flat_map(|part| segment(part, indent)).collect();
@@ -225,7 +225,7 @@ fn segment(part: &Segment, indent: &str) -> Vec<String> {
     }
 }
 
-/// For each client of the manifest, the arm that runs it.
+/// For each client of the manifest, the arm of the `match` that runs it.
 fn clients(model: &Model) -> String {
     let mut text = String::new();
     let app = &model.app().name;

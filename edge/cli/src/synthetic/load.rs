@@ -63,7 +63,7 @@ pub trait End: Send {
     fn sleep(&mut self, _context: &mut Context<'_>, _patience: Duration) {}
 }
 
-/// The most values that a reader takes at once that is not real-time.
+/// The most values that a reader that is not real-time takes at once.
 const MANY: u32 = 65_536;
 /// The largest value that a reader takes by moving it.
 const MOVED_MAX: usize = 16 << 10;
@@ -280,7 +280,7 @@ impl<P: Payload> End for Fills<'_, P> {
     }
 }
 
-/// A bulk channel to which a job or an activation sends `most` blocks, as they are.
+/// A bulk channel to which a job or an activation sends `most` blocks, without changing their bytes.
 pub fn fills<'p, P: Payload + 'p>(
     create: &mut Create<'_, 'p>,
     channel: &str,
@@ -366,7 +366,7 @@ pub fn publishes<'p, P: Payload + 'p>(
     Ok(Box::new(Publishes { end: create.state_writer::<P>(channel)?, value: value() }))
 }
 
-/// A value of zeros: what a value contains changes nothing of what is measured.
+/// A value of zeros: its content has no influence on what is measured.
 fn value<P: Payload>() -> Box<P> {
     Box::new(<P as taut::zerocopy::FromZeros>::new_zeroed())
 }
@@ -375,9 +375,9 @@ fn value<P: Payload>() -> Box<P> {
 pub enum Step {
     /// Executes for a time (ns).
     Run(u64),
-    /// Holds a resource meanwhile.
+    /// Takes these steps while it holds a resource.
     Hold(Resource<()>, Vec<Step>),
-    /// All of it so many times.
+    /// Takes these steps so many times.
     Times(u32, Vec<Step>),
 }
 
@@ -403,14 +403,14 @@ pub struct Load<'p> {
     outputs: Vec<Box<dyn End + 'p>>,
     execution_ns: u64,
     random: Option<Random>,
-    /// How long the outputs take, by the jobs so far (ns).
+    /// How long the outputs take, as estimated from the jobs so far (ns).
     outputs_ns: u64,
 }
 
-/// A job ends this much before its execution time is over (ns): for what its end takes, and for the last look at what it
-/// has used.
+/// A job stops executing this much before its execution time is over (ns): for the time that its end takes,
+/// and the last look at the time that it has used.
 const END_NS: u64 = 3_000;
-/// How long one output may take before a job has shown it (ns).
+/// The first estimate of how long one output takes, until a job has measured it (ns).
 const OUTPUT_NS: u64 = 5_000;
 
 impl<'p> Load<'p> {
@@ -468,20 +468,22 @@ impl<P: Payload> Receiver<P> for Load<'_> {
 
 /// How far a job is.
 struct Progress {
-    /// Which part of each time the job executes: parts in [`WHOLE`].
+    /// Which part of each time the job executes, in units of 1 / [`WHOLE`].
     part: u64,
-    /// The processor time after which the job executes no longer, without what it waited (ns).
+    /// The processor time at which the job stops executing, without the time that it waited (ns).
     end_ns: u64,
     /// The execution of the steps so far (ns).
     planned_ns: u64,
-    /// What the job used to spin for resources (ns). The plan counts it beside the execution time.
+    /// The processor time for which the job spun for resources (ns). The plan counts it beside the execution
+    /// time.
     waited_ns: u64,
 }
 
-/// How long a job takes to take and release a resource that no other job holds, at most (ns): a part of its execution.
+/// How long at most a job takes to lock and unlock a resource that no other job holds (ns). It is a part of
+/// the job's execution time.
 const LOCK_NS: u64 = 5_000;
 
-/// Between two looks at the processor time that the job has used (ns).
+/// How long a job executes between two looks at the processor time that it has used (ns).
 const LOOK_NS: u64 = 100_000;
 
 impl Progress {
@@ -516,7 +518,7 @@ impl Progress {
         self.spin(self.end_ns, job)
     }
 
-    /// Executes until the job has used `until_ns`, without what it waited.
+    /// Executes until the job has used `until_ns`, without the time that it waited.
     fn spin(&self, until_ns: u64, job: &mut Job<'_>) -> Result<(), Failure> {
         let until_ns = until_ns.saturating_add(self.waited_ns);
         loop {
@@ -553,8 +555,9 @@ fn inside(steps: &[Step], part: u64, job: &mut Job<'_>) -> Result<u64, Failure> 
     Ok(held_ns)
 }
 
-/// Executes for a time (ns) inside a section, and not longer. In a short section a look at the processor time would take
-/// longer than the section may: there the time in which other jobs preempt this one counts, too.
+/// Executes for a time (ns) inside a section, and not longer. For a short section the clock alone decides,
+/// because a look at the processor time would take longer than the section may: then the time for which other
+/// jobs preempt this one counts, too.
 fn hold_for(ns: u64, job: &mut Job<'_>) {
     /// How long two looks may take (ns).
     const LOOKS_NS: u64 = 2_000;
@@ -582,7 +585,7 @@ fn used_ns(job: &Job<'_>) -> u64 {
     job.used().as_ns()
 }
 
-/// A whole execution time, in parts.
+/// How many parts a whole execution time has.
 const WHOLE: u64 = 1 << 20;
 
 fn scaled(ns: u64, part: u64) -> u64 {
@@ -613,8 +616,8 @@ impl Random {
     }
 }
 
-/// The code of a best-effort task: it takes all values that wait, sends its own, and sleeps for `gap_ns`. A value of the
-/// first queue that wakes it is taken at once.
+/// The code of a best-effort task: it takes all values that wait, sends its own, and sleeps for `gap_ns`.
+/// While it sleeps, it takes at once what comes into the first of its queues that may wake it.
 pub fn best_effort<'p>(
     gap_ns: u64,
     mut inputs: Vec<Box<dyn End + 'p>>,

@@ -20,15 +20,15 @@ use crate::plan::write;
 use crate::report::output_folder;
 use crate::say::errln;
 
-/// The versions of all crates in that checkout.
+/// The versions of all crates in the checkout that has [`LIBRARY`].
 const VERSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
 
-/// Where the program of a manifest lies, and what its runs write.
+/// The folder of a manifest's program, and of the files that its runs write.
 pub(crate) fn folder(manifest: &Path) -> PathBuf {
     output_folder(manifest).join("synthetic")
 }
 
-/// Writes the program of a model into a folder, as far as it is not there yet, and builds it.
+/// Writes the program of a model into a folder, as far as it has changed, and builds it.
 pub(crate) fn program(model: &Model, folder: &Path) -> Result<PathBuf, Failure> {
     let source = dependency(Path::new(LIBRARY));
     let sources = folder.join("src");
@@ -57,7 +57,7 @@ fn renew(path: &Path, text: &str) -> Result<(), Failure> {
     write(path, text)
 }
 
-/// Copies a file unless its copy is newer: cargo changes the copy to what the program needs.
+/// Copies a file unless its copy is as new: Cargo reduces the copy to what the program needs.
 fn copy_if_newer(from: &Path, to: &Path) -> Result<(), Failure> {
     let changed = |path: &Path| std::fs::metadata(path).and_then(|found| found.modified());
     let source = match changed(from) {
@@ -86,12 +86,12 @@ pub(crate) fn arguments(run: &Run) -> Vec<OsString> {
 pub(crate) struct Clients(Vec<Child>);
 
 impl Clients {
-    /// Starts the clients of a model; each attaches as soon as the application runs. A client that cannot be started is
-    /// reported, and missing.
+    /// Starts the clients of a model; each attaches as soon as the application runs. If a client cannot be
+    /// started, this prints a warning, and the others run without it.
     pub(crate) fn start(program: &Path, model: &Model) -> Self {
         let start = |name: &str| {
             let mut command = Command::new(program);
-            // The process ends when the other end of its standard input is closed.
+            // The client ends when the other end of its standard input is closed.
             command.args(["--client", name]).stdin(Stdio::piped()).stdout(Stdio::null());
             command.spawn().inspect_err(|error| errln!("warning: cannot start client `{name}`: {error}")).ok()
         };
