@@ -3,20 +3,21 @@
 
 //! The applications that run on this machine, of all its users, and whether one more can run beside them.
 //!
-//! Each application has a file in one folder, and holds a lock on it (`flock`) until it ends. The kernel releases the
-//! lock when the process dies, in whatever way, so nothing must be cleaned up for its CPUs to be free; the next
-//! application removes the file. Who looks at the files and adds one holds the folder's lock meanwhile, so that of two
-//! that start at once the second sees the first.
+//! Each application has a file in one folder, and holds a lock on it (`flock`) until it ends. The kernel
+//! releases the lock when the process dies, in whatever way, so nothing must be cleaned up for its CPUs to be
+//! free; the next application removes the file. An application that looks at the files and adds its own holds
+//! the folder's lock meanwhile. So if two start at once, the second sees the first.
 //!
 //! A proof counts on the whole of a CPU. So a CPU on which an application has real-time threads is that application's
 //! alone. An application without real-time threads, which runs degraded, takes no CPU and gets none.
 //!
-//! Every user may register, so what another user wrote is believed only as far as the kernel confirms it: the process is
-//! that user's, and has a real-time thread. Whoever may have real-time threads can take CPUs by them; nobody else can keep
-//! an application from starting. Nothing is written or removed through links.
+//! Every user may register. So what another user but root wrote is believed only as far as the kernel
+//! confirms it: the process is that user's, and has a real-time thread. A user who may have real-time threads
+//! can take CPUs by them; no other user can keep an application from starting. Nothing is written or removed
+//! through links.
 //!
-//! This protects applications from one another's mistakes, not from an attack: whoever made the folder may remove
-//! registrations, and by that let two applications share a CPU.
+//! This protects applications from one another's mistakes, not from an attack: the user who made the folder
+//! may remove registrations, and so let two applications share a CPU.
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};
@@ -35,10 +36,11 @@ use crate::{Guarantee, Guarantees};
 /// The exit code of an application that is not admitted.
 pub const EXIT_NOT_ADMITTED: u8 = 6;
 
+/// The suffix of an application's file.
 const SUFFIX: &str = ".application";
-/// A file that its application has not locked yet.
+/// The suffix of a file while its application makes it.
 const NEW: &str = ".new";
-/// How long to wait for others that look at the folder.
+/// How long to wait for another process that holds the folder's lock.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long another user may take between making the folder and opening it to all.
 const MAKING: Duration = Duration::from_millis(200);
@@ -54,16 +56,17 @@ pub struct Applications {
 pub struct RunningApplication {
     /// Its name.
     pub app: String,
-    /// Its process, as a process of its own PID namespace counts.
+    /// The id of its process, in that process's PID namespace.
     pub pid: u32,
     /// The user that registered it.
     pub uid: u32,
     /// When it was admitted, in ns of the monotonic clock.
     pub since_ns: u64,
-    /// The memory that its plan counts; zero if it is another user's and does not show a real-time thread.
+    /// The memory that its plan counts; zero if another user but root registered it, and its process shows no
+    /// real-time thread.
     pub memory: Size,
-    /// Whether it has real-time threads, so that its CPUs are its alone. False if it is another user's and does not show
-    /// one.
+    /// Whether it has real-time threads, so that its CPUs are its alone. False if another user but root
+    /// registered it, and its process shows none.
     pub real_time: bool,
     /// The CPUs of its tasks.
     pub cores: Vec<CoreUse>,
@@ -87,9 +90,9 @@ pub enum Conflict {
     Name(RunningApplication),
     /// Another application has real-time threads on a CPU.
     Core {
-        /// The CPU, and what the application that starts would use of it.
+        /// The CPU, and what the application that starts needs of it.
         wanted: CoreUse,
-        /// What the other application uses of it.
+        /// What the other application needs of it, in parts per million; `None` if no plan bounds that.
         used_ppm: Option<u64>,
         /// The other application.
         by: RunningApplication,
@@ -139,7 +142,7 @@ enum Found {
     Unreadable {
         uid: u32,
     },
-    /// Another user's, which is not believed.
+    /// Another user's, and unreadable: nothing confirms it.
     Ignored,
     Stale,
 }
@@ -160,8 +163,8 @@ impl Applications {
         &self.folder
     }
 
-    /// The applications that run, by name. It takes no lock: an application that starts or ends meanwhile may be
-    /// missing.
+    /// The applications that run, sorted by name. This does not take the folder's lock: an application that
+    /// starts or ends meanwhile may be missing.
     ///
     /// # Errors
     /// [`AdmissionError::Folder`] if the folder is there and cannot be read.
@@ -178,19 +181,22 @@ impl Applications {
         refuse(&Registration::of(plan, guarantees), &running, conflicts)
     }
 
-    /// Admits the application of the calling process, and removes what applications have left that died. If the
-    /// application has real-time threads, the process has one already: to other users nothing else shows it.
+    /// Admits the application of the calling process, and removes the files of applications that died. If the
+    /// application has real-time threads, the calling process must have one already: other users see nothing
+    /// else of them.
     ///
     /// Of two processes that ask at once, the second one waits until the first one has its answer.
     ///
     /// # Errors
     /// [`AdmissionError::Refused`] if the application does not fit beside those that run;
-    /// [`AdmissionError::Folder`] if the folder cannot be used, or others keep its lock for two seconds.
+    /// [`AdmissionError::Folder`] if the folder cannot be used, or other processes hold its lock for two
+    /// seconds.
     pub fn admit(&self, plan: &Plan, guarantees: &Guarantees) -> Result<Admission, AdmissionError> {
         let folder = self.lock().map_err(|error| self.unusable(error))?;
         let entries = entries(&folder).map_err(|error| self.unusable(error))?;
         for stale in entries.iter().filter(|entry| matches!(entry.found, Found::Stale)) {
-            // The folder's sticky bit keeps a user from removing what another user's application left; it does no harm.
+            // The folder's sticky bit keeps this process from removing another user's file, which does no
+            // harm.
             let _ = fs::remove_file(within(&folder, &stale.name));
         }
         let (others, conflicts) = self.split(entries);
@@ -202,7 +208,7 @@ impl Applications {
         Ok(Admission { _file: file, folder, name, pid: process::pid(), others })
     }
 
-    /// The files of the folder, without its lock; none if there is no folder.
+    /// The files of the folder, as they are without its lock; none if there is no folder.
     fn look(&self) -> Result<Vec<Entry>, AdmissionError> {
         match file::open_folder(&self.folder) {
             Err(error) if error.errno == taut_sys::ENOENT => Ok(Vec::new()),
@@ -210,7 +216,7 @@ impl Applications {
         }
     }
 
-    /// The applications that run, by name, and those of which nothing more is known.
+    /// The applications that run, sorted by name, and those whose registrations cannot be read.
     fn split(&self, entries: Vec<Entry>) -> (Vec<RunningApplication>, Vec<Conflict>) {
         let (mut running, mut unreadable) = (Vec::new(), Vec::new());
         for Entry { name, found } in entries {
@@ -251,7 +257,8 @@ impl Applications {
                 Err(error) => return Err(error),
             };
             match folder.try_lock() {
-                // Otherwise somebody removed the folder meanwhile: this lock protects nothing.
+                // Otherwise another process removed or replaced the folder meanwhile: a lock on the old one
+                // protects nothing.
                 Ok(()) if is_at(&folder, &self.folder) => return Ok(folder),
                 Err(TryLockError::Error(error)) => return Err(taut_sys::Error::from_io("flock", &error)),
                 _ if begun.elapsed() < PATIENCE => pause(),
@@ -261,7 +268,8 @@ impl Applications {
     }
 }
 
-/// The path of an entry of an open folder: also if somebody puts another folder, or a link to one, in its place.
+/// The path of an entry of an open folder. It stays that entry's if another folder, or a link to one, takes
+/// the folder's place.
 fn within(folder: &File, name: &str) -> PathBuf {
     Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name)
 }
@@ -276,14 +284,14 @@ fn entries(folder: &File) -> Result<Vec<Entry>, taut_sys::Error> {
             let found = look(&within(folder, &name));
             entries.push(Entry { name, found });
         } else if name.ends_with(NEW) {
-            // Under the folder's lock, nobody is making one.
+            // Such a file is made under the folder's lock: while `admit` has that, nobody is making one.
             entries.push(Entry { name, found: Found::Stale });
         }
     }
     Ok(entries)
 }
 
-/// Makes the file of an application and locks it; it gets its name when both are done.
+/// Makes, locks and writes the file of an application, and only then gives it its name.
 fn register(folder: &File, registration: &Registration) -> Result<(File, String), taut_sys::Error> {
     let stem = format!("{}.{:016x}", registration.app, process::random_u64()?);
     let [new, name] = [NEW, SUFFIX].map(|suffix| format!("{stem}{suffix}"));
@@ -291,7 +299,7 @@ fn register(folder: &File, registration: &Registration) -> Result<(File, String)
     let mut file = File::create_new(within(folder, &new)).map_err(system("open"))?;
     let done = (|| {
         file.try_lock().map_err(|error| system("flock")(error.into()))?;
-        // Whoever starts next reads it, whatever the umask.
+        // Other users' applications must be able to read it, whatever this process's umask is.
         file.set_permissions(fs::Permissions::from_mode(0o644)).map_err(system("fchmod"))?;
         file.write_all(registration.to_text().as_bytes()).map_err(system("write"))?;
         fs::rename(within(folder, &new), within(folder, &name)).map_err(system("rename"))
@@ -316,7 +324,7 @@ fn look(path: &Path) -> Found {
         false => Found::Ignored,
     };
     let Ok(file) = file::open_to_read(path) else {
-        // What is no regular file is no application's.
+        // Only a regular file is an application's.
         let there = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
         return there.map_or(Found::Stale, |there| unreadable(there.uid()));
     };
@@ -417,7 +425,7 @@ impl Admission {
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        // A child of `fork` must not remove what stands for its parent.
+        // A child of `fork` must not remove the registration of its parent.
         if self.pid == process::pid() {
             // If this fails, the next application removes the file: nobody holds its lock then.
             let _ = fs::remove_file(within(&self.folder, &self.name));
@@ -426,8 +434,8 @@ impl Drop for Admission {
 }
 
 impl AdmissionError {
-    /// Loses the guarantee that no other application has these CPUs, because nobody knows. A refusal is no missing
-    /// guarantee, and comes back.
+    /// Gives up the guarantee that no other application has these CPUs, if the folder cannot be used. A
+    /// refusal is not a missing guarantee: it is returned.
     ///
     /// # Errors
     /// [`AdmissionError::Refused`]

@@ -90,8 +90,8 @@ impl Registration {
         self.is_of_this_namespace() && (process::is_gone(self.pid) || another())
     }
 
-    /// Whether the process shows that it can have real-time threads: it is that of the user who registered it, and has
-    /// one.
+    /// Whether the process shows that it can have real-time threads: it belongs to the user who registered
+    /// it, and has such a thread.
     pub(crate) fn is_shown(&self, uid: u32) -> bool {
         self.is_of_this_namespace()
             && process::effective_uid_of(self.pid) == Some(uid)
