@@ -3,9 +3,9 @@
 
 //! A ring of recorded values: one recording thread, one draining thread.
 //!
-//! As the [ring of records](crate::ring()), it is a [`qrtr`](mod@qrtr) on memory of its own, which refuses what does not fit. A
-//! record takes a slot for the interaction, and as many behind it as its value needs; it is published as a whole or lost as
-//! a whole, and losses are counted.
+//! As the [ring of records](crate::ring()), it is a [`qrtr`](mod@qrtr) on memory of its own, which refuses
+//! what does not fit. A record takes one slot for the interaction, and after it as many as its value needs.
+//! It is published as a whole or lost as a whole, and losses are counted.
 //!
 //! ```text
 //! slot   0 u64 instant (ns)  8 u32 bytes of the value  12 the interaction, 19 bytes  31 0
@@ -65,7 +65,7 @@ impl fmt::Debug for ValueDrain {
     }
 }
 
-/// A ring of at least `bytes` (rounded up to a power of two of slots).
+/// A ring of as many slots of 32 bytes as `bytes` has room for, at least two, rounded up to a power of two.
 ///
 /// Allocates all memory, and writes to every page of it, so that recording takes no page fault.
 ///
