@@ -3,8 +3,9 @@
 
 //! The ends of alarms. Each setter has slots of its own; the receiver keeps the instants of all pending alarms in a heap.
 //!
-//! The heap is the receiver's: the end uses it in jobs, and the runtime while the task has no job, to learn when the next
-//! job is due. So its lock is always free; it is there because nothing else would tell the compiler.
+//! The receiver's end uses the heap in jobs; the runtime uses it while the task has no job, to learn when the
+//! next job is due. So the heap's lock is always free: the lock is there because the compiler cannot know
+//! that.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -75,8 +76,8 @@ pub struct AlarmSetter<'p, P: Payload> {
 }
 
 impl<P: Payload> AlarmSetter<'_, P> {
-    /// Sets an alarm: the receiver is released at the instant `at`, and takes the value. An alarm of the past is due at
-    /// once, or refused: as the manifest's `late` says.
+    /// Sets an alarm: the receiver is released at the instant `at`, and takes the value. If that instant has
+    /// passed, the alarm is due at once, or refused: the manifest's `late` decides.
     ///
     /// Wait-free: the steps of `free` and `set` of Timed Slots, two reads of the clock, and one exchange and at most one
     /// futex wake if the alarm is due before all others of its receiver.
@@ -92,11 +93,13 @@ impl<P: Payload> AlarmSetter<'_, P> {
         self.set_due(by, Due { earliest: at.as_ns(), latest: at.as_ns(), period: 0 }, value)
     }
 
-    /// As [`AlarmSetter::set`], for a window: the receiver takes the value at the latest after `latest`, and before, from
-    /// `earliest` on, if it has a job anyway and no other alarm is due. So it need not be released once more.
+    /// As [`AlarmSetter::set`], for a window: the receiver is released at `latest`. It takes the value
+    /// earlier, from `earliest` on, in a job that it has anyway, if no pending alarm has an earlier instant.
+    /// So it need not be released once more.
     ///
     /// # Errors
-    /// [`AlarmRefused`], as [`AlarmSetter::set`].
+    /// [`AlarmRefused::Malformed`], which is not recorded, if `earliest` is after `latest`; else as
+    /// [`AlarmSetter::set`].
     pub fn set_window<C: Caller>(
         &mut self,
         by: &mut C,
@@ -115,7 +118,7 @@ impl<P: Payload> AlarmSetter<'_, P> {
     /// ([`DueAlarm::missed`]).
     ///
     /// # Errors
-    /// [`AlarmRefused`], as [`AlarmSetter::set`].
+    /// [`AlarmRefused::Malformed`], which is not recorded, if `period` is zero; else as [`AlarmSetter::set`].
     pub fn set_repeating<C: Caller>(
         &mut self,
         by: &mut C,
@@ -171,7 +174,7 @@ impl<P: Payload> AlarmSetter<'_, P> {
 
     /// Cancels an alarm, and says whether its receiver will take it. Wait-free: the steps of `cancel` of Timed Slots.
     ///
-    /// The receiver may have a job in which it finds no alarm, since it may have prepared for this one.
+    /// The receiver may have a job in which it finds no alarm, because it may have prepared for this one.
     pub fn cancel(&mut self, _: &mut impl Caller, token: AlarmToken) -> Cancellation {
         if token.channel != self.channel {
             return Cancellation::Over;
@@ -180,7 +183,7 @@ impl<P: Payload> AlarmSetter<'_, P> {
     }
 }
 
-/// How many instants of a repeated alarm have passed at `now_ns`; 0 if it is not repeated.
+/// How many instants of a repeated alarm have passed at `now_ns`; 0 if the alarm is not repeated.
 fn passed(due: Due, now_ns: u64) -> u64 {
     let periods = now_ns.checked_sub(due.latest).and_then(|since_ns| since_ns.checked_div(due.period));
     periods.map_or(0, |periods| periods.saturating_add(1))
@@ -299,7 +302,8 @@ impl<'p, P: Payload> SharedAlarms<'p, P> {
         Self(Arc::new(Mutex::new(pending)))
     }
 
-    /// Never waits: the end asks in jobs of the task, and the runtime while the task has none.
+    /// Never waits: the receiver's end calls this in jobs of the task, and the runtime while the task has
+    /// none.
     fn lock(&self) -> MutexGuard<'_, PendingAlarms<'p, P>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -337,21 +341,23 @@ pub struct DueAlarm<'r, P> {
     pub value: &'r P,
     /// The task that set it.
     pub setter: &'r str,
-    /// The instant for which it was set; of a window its end. Of an alarm that was late when it was set, the instant at
-    /// which that was found.
+    /// The instant for which it was set; of a window its end. If the alarm was late when it was set: a
+    /// nanosecond after its setter's end found that, or the first instant of a repeated alarm that was still
+    /// to come.
     pub due: Instant,
     /// Of a repeated alarm: how many later instants have passed, too. The alarm is not due for them again.
     pub missed: u64,
 }
 
 impl<P: Payload> AlarmReader<'_, P> {
-    /// The alarm whose instant is the earliest; `None` if none is due, or if this job has taken as many as the manifest's
-    /// `takes-per-release` allows. So a job may call it until it gives nothing, as the bounds of the plan suppose. An alarm
-    /// whose window has begun counts as due if no other is.
+    /// The pending alarm whose instant is the earliest, if that instant has passed or its window has begun.
+    /// Otherwise `None`; also if this job has taken as many as the manifest's `takes-per-release` allows, or
+    /// if it is a job of another task. So a job may call it until it gives nothing, as the bounds of the plan
+    /// suppose.
     ///
     /// Wait-free. With N slots of S setters: ⌈N / 8⌉ + S loads and S stores; for each alarm that was set or cancelled
     /// since the last look the steps of `collect` of Timed Slots and O(log N); those of `take_into` and O(log N), also for
-    /// each alarm that its setter cancels meanwhile; and one or two reads of the clock.
+    /// each alarm that its setter cancels meanwhile; and one read of the clock.
     pub fn next(&mut self, job: &mut Job<'_>) -> Option<DueAlarm<'_, P>> {
         let (event_recorder, number) = job.event_recorder();
         if self.owner != event_recorder.subject() || !self.rate.allows(number) {

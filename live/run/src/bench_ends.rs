@@ -16,7 +16,7 @@ use crate::queue::QueueSlot;
 use crate::state::StateSlot;
 use crate::tap::{ChannelTap, TappedQueue, TappedState};
 
-/// Records what parties send and receive.
+/// The user of a party's ends: records what parties send and receive.
 pub(crate) struct PartyCaller(pub(crate) EventRecorder);
 
 impl sealed::SealedCaller for PartyCaller {
@@ -46,7 +46,7 @@ impl<P: Payload> ReadingParty for StateReader<'_, P> {
     }
 }
 
-/// Makes the reading end of a party outside of the real-time tasks, for the type of the channel's values.
+/// Makes the reading end of a party that is no real-time task, for the type of the channel's values.
 pub(crate) type MakeReader<'p> =
     for<'a> fn(&mut Create<'a, 'p>, &str) -> Result<Box<dyn ReadingParty + 'p>, Error>;
 
@@ -84,7 +84,7 @@ impl<'p> BenchChannels<'p> {
         StateSlot::Tapped(Box::new(TappedState { slot, tap }))
     }
 
-    /// The tap of a channel, which is made with its first writing end.
+    /// The tap of a channel, made with the channel's first writing end.
     fn tap(&mut self, at: usize, plan: &ChannelPlan, make: MakeReader<'p>) -> Arc<ChannelTap> {
         let (tap, _) = self.made[at].get_or_insert_with(|| (Arc::new(ChannelTap::new(plan)), make));
         Arc::clone(tap)

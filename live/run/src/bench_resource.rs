@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A resource in a bench. A section takes no virtual time and one job runs at a time, so no job ever waits for one;
-//! what code can do wrong with a lock is refused as on a dispatched core.
+//! A resource in a bench. A section takes no virtual time and one job runs at a time, so no job ever waits
+//! for a resource. Wrong uses of a lock are refused as on a dispatched core.
 
 use std::sync::{Arc, Mutex, TryLockError};
 
 use taut_exec::LockError;
 use taut_time::Duration;
 
-/// The job that a bench runs.
+/// The job that a bench or a replay runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BenchJob {
     /// The task's position on its core.
@@ -22,7 +22,8 @@ pub(crate) struct BenchJob {
     pub(crate) inside: Option<bool>,
 }
 
-/// The value that a resource guards. The mutex of the standard library keeps what a panic leaves: poison.
+/// The value that a resource guards. The mutex of the standard library records that a job panicked in a
+/// section: it is poisoned then.
 pub(crate) struct BenchResource<T> {
     guarded: Arc<Mutex<Guarded<T>>>,
     /// Whether tasks of several cores use it.

@@ -3,9 +3,10 @@
 
 //! The code of a real-time task, and the drivers of its jobs.
 //!
-//! A [`TaskKind`] is what a periodic task and a receiver differ in: when a job is released, and which code of the
-//! component it runs. All drivers run any kind: the one of native cores is a loop, those of dispatched cores and of a bench
-//! are called for each job. They are compiled for each kind, so that the only indirect call of a job is the dispatcher's.
+//! A [`TaskKind`] says what distinguishes a periodic task from a receiver: when a job is released, and which
+//! code of the component it runs. Each driver runs any kind: that of native cores is a loop; those of
+//! dispatched cores, of a bench and of a replay are called for each job. The drivers are compiled for each
+//! kind, so that the only indirect call of a job is the dispatcher's.
 
 use std::error::Error;
 
@@ -26,7 +27,7 @@ pub(crate) enum Release<C> {
     Reset,
     /// A job in which the component follows its service to another state.
     Change(State),
-    /// Nothing: the task's service is paused or stopped, or there is no cause any more.
+    /// Nothing: the task's service is paused or stopped, or the cause has gone.
     Nothing,
 }
 
@@ -42,14 +43,16 @@ pub(crate) trait TaskKind: Send {
     /// application stops first.
     fn next(&mut self, thread: &mut TaskThread<'_>) -> Option<(u64, Release<Self::Cause>)>;
 
-    /// On a dispatched core, for a task that a channel releases: takes a value if there is one, and returns the instant
-    /// at which its job is due. The dispatcher calls this only while the task has no job.
+    /// On a dispatched core and in a bench, for a task that a channel or a device releases: returns the
+    /// instant at which its next job is due, if there is a cause for one. A receiver takes the value. Called
+    /// only while the task has no job.
     fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64> {
         let _ = (context, now_ns);
         None
     }
 
-    /// On a dispatched core: what the release of a job leads to, which arrived at `arrival_ns`.
+    /// On a dispatched core and in a bench: what the release of a job leads to, which arrived at
+    /// `arrival_ns`.
     fn released(&mut self, context: &mut JobContext<'_>, arrival_ns: u64) -> Release<Self::Cause>;
 
     /// In a replay: what the next job is for, whose code begins at `now_ns`.
@@ -65,7 +68,7 @@ pub(crate) trait Body: Send {
     fn start(&mut self);
     /// Where Linux schedules the task, on a thread of its own: runs all jobs, from release 0 to the end.
     fn run_native(&mut self, thread: &mut TaskThread<'_>);
-    /// Where a dispatcher schedules the task: see [`TaskKind::poll`].
+    /// Where a dispatcher or a bench schedules the task: see [`TaskKind::poll`].
     fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64>;
     /// Where a dispatcher schedules the task: runs one job; returns `false` if the task gets no further job.
     fn run_dispatched(&mut self, context: &mut JobContext<'_>, job: &mut taut_exec::Job<'_>) -> bool;

@@ -3,8 +3,9 @@
 
 //! The ends of a bulk channel: its sender fills a block in place, its receiver reads it in place, and no value is copied.
 //!
-//! An end lends one block at a time. A loan or a received block that safe code leaks is dead as soon as its end is used again,
-//! since it borrows the end; so the end takes it back then, and nothing is lost for good.
+//! An end lends one block at a time. Safe code may leak a loan or a received block. Since that borrows the
+//! end, nothing uses it once the end is used again: the end then takes the block back, so no block is lost
+//! for good.
 
 use std::cell::Cell;
 use std::fmt;
@@ -22,13 +23,13 @@ use crate::{Caller, Context, Payload};
 
 /// How long a best-effort sender waits before it asks again for a block.
 const NO_BLOCK_PAUSE: Duration = Duration::from_ms(1);
-/// How long one of a receiver's sleeps lasts at most, if nothing ends it.
+/// How long one sleep of a receiver lasts at most, if nothing ends it.
 const LONG: Duration = Duration::from_ms(1_000);
 
 /// Why a sender got no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoanRefused {
-    /// All blocks are with the receiver, or wait and may not be recalled.
+    /// No block is free: each is with the receiver, or waits and may not be recalled.
     NoBlock,
     /// The job has sent as many blocks as the manifest's `sends-per-release` allows.
     TooMany,
@@ -50,19 +51,20 @@ pub struct BlockSender<'p, P: Payload> {
     pub(crate) pool: bulk::BlockSender<'p, P>,
     pub(crate) wakes: Wakes<'p>,
     pub(crate) channel: u16,
-    /// Whether it takes back what waits.
+    /// Whether it takes back blocks that wait.
     pub(crate) recalls: bool,
     pub(crate) rate: JobRate,
 }
 
 impl<'p, P: Payload> BlockSender<'p, P> {
-    /// A block to fill and to send; it holds an older value, or zeros. If the channel has `overflow = "recall"` and no block
-    /// is free, takes the oldest back that waits: [`BlockLoan::recalled`], which is recorded. Wait-free: two loads and an
-    /// exchange for each block at most, and one or two reads of the clock.
+    /// A block to fill and to send; it holds an older value, or zeros. If the channel recalls (its `overflow`
+    /// is `recall`) and no block is free, this takes back the oldest block that waits, and records that: see
+    /// [`BlockLoan::recalled`]. Wait-free: at most two loads and an exchange for each block, and at most one
+    /// read of the clock.
     ///
     /// # Errors
-    /// [`LoanRefused`]: [`LoanRefused::NoBlock`], which of a job is recorded as a drop, and [`LoanRefused::TooMany`] to a job
-    /// that has sent as many blocks as the manifest allows.
+    /// [`LoanRefused::NoBlock`], which is recorded as a drop if a job asked; [`LoanRefused::TooMany`],
+    /// recorded, if the job has sent as many blocks as the manifest allows.
     pub fn loan<C: Caller>(&mut self, by: &mut C) -> Result<BlockLoan<'_, 'p, P>, LoanRefused> {
         let (event_recorder, job) = by.event_recorder();
         if C::REAL_TIME && !self.rate.allows(job) {
@@ -82,7 +84,8 @@ impl<'p, P: Payload> BlockSender<'p, P> {
     /// As [`BlockSender::loan`], but a best-effort task that gets no block asks again every millisecond. `None` if the task is
     /// to stop ([`Context::stopping`]).
     pub fn loan_until_stop(&mut self, context: &mut Context<'_>) -> Option<BlockLoan<'_, 'p, P>> {
-        // The loan of the loop goes back to the stock, from which the last line takes it.
+        // The loop drops its loan, so that the block goes back to the stock; the last line takes it from
+        // there.
         while self.loan(context).is_err() {
             if !context.sleep(NO_BLOCK_PAUSE) {
                 return None;
@@ -92,7 +95,8 @@ impl<'p, P: Payload> BlockSender<'p, P> {
     }
 }
 
-/// A block lent to the sender's code, which fills it and then sends it. If dropped, it goes back.
+/// A block lent to the sender's code, which fills it and then sends it. If the loan is dropped, the block
+/// goes back to the sender's end.
 #[must_use = "dropped, it goes back"]
 pub struct BlockLoan<'s, 'p, P: Payload> {
     loan: bulk::Loan<'s, 'p, P>,
@@ -102,8 +106,9 @@ pub struct BlockLoan<'s, 'p, P: Payload> {
 }
 
 impl<P: Payload> BlockLoan<'_, '_, P> {
-    /// Sends it, and returns its number: from 1, each one more than the last. Wait-free: 3 stores, one clock read and, for
-    /// each party that sleeps until a block comes, one futex wake.
+    /// Sends the block, and returns its number: 1 for the first, and one more for each block after it.
+    /// Wait-free: 3 stores, one read of the clock, and for each party that may sleep until a block comes an
+    /// exchange and at most one futex wake.
     pub fn send<C: Caller>(self, by: &mut C) -> u64 {
         let (event_recorder, job) = by.event_recorder();
         let sent_ns = event_recorder.now_ns();
@@ -143,7 +148,7 @@ pub struct BlockReceiver<'p, P: Payload> {
     pub(crate) owner: u16,
 }
 
-/// What takes blocks, and records that.
+/// Takes blocks, and records each.
 pub(crate) struct TakingEnd<'p, P: Payload> {
     pool: bulk::BlockReceiver<'p, P>,
     channel: u16,
@@ -170,12 +175,13 @@ impl<'p, P: Payload> TakingEnd<'p, P> {
 }
 
 impl<'p, P: Payload> BlockReceiver<'p, P> {
-    /// The oldest block that waits; `None` if none does, or if this job has taken as many as the manifest's
-    /// `takes-per-release` allows. So a job may call it until it gives nothing, as the bounds of the plan suppose. Dropped,
-    /// the block goes back to the sender.
+    /// The oldest block that waits. `None` if none does, if this job has taken as many as the manifest's
+    /// `takes-per-release` allows, or if it is a job of another task. So a job may call it until it gives
+    /// nothing, as the bounds of the plan suppose. When the result is dropped, the block goes back to the
+    /// sender.
     ///
-    /// Wait-free: a load, an exchange and one clock read; after recalls at most two loads and two exchanges for each block. Also
-    /// `None` if the sender recalls blocks as fast as this call looks for them.
+    /// Wait-free: a load, an exchange and one clock read; after recalls at most two loads and two exchanges
+    /// for each block. Also `None` if the sender recalls each block that this call tries to take.
     pub fn next<C: Caller>(&mut self, by: &mut C) -> Option<ReceivedBlock<'_, 'p, P>> {
         let (event_recorder, job) = by.event_recorder();
         if C::REAL_TIME && (self.owner != event_recorder.subject() || !self.rate.allows(job)) {
@@ -216,8 +222,9 @@ impl<'p, P: Payload> BlockReceiver<'p, P> {
         }
     }
 
-    /// As [`BlockReceiver::next_within`], but waits until a block comes or the task is to stop ([`Context::stopping`]).
-    /// `None` if it is to stop and no block waits: so this receives what was sent before.
+    /// As [`BlockReceiver::next_within`], but waits until a block comes or the task is to stop
+    /// ([`Context::stopping`]). `None` if it is to stop and no block waits: so it still receives what was
+    /// sent before the stop.
     pub fn next_until_stop(&mut self, context: &mut Context<'_>) -> Option<ReceivedBlock<'_, 'p, P>> {
         self.end.pool.reclaim();
         loop {
@@ -231,8 +238,8 @@ impl<'p, P: Payload> BlockReceiver<'p, P> {
         }
     }
 
-    /// How many blocks the sender has taken back so far that this receiver did not get. It learns of them with the next block
-    /// that it receives.
+    /// How many blocks the sender has recalled so far, which this receiver did not get. The receiver learns
+    /// of them with the next block that it receives.
     pub fn lost(&self) -> u64 {
         self.end.lost.get()
     }

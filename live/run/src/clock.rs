@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use taut_sys::{clock, thread};
 
-/// How much later each further look of a job at the clock of a bench is (ns).
+/// By how much each further look of a job at the clock of a bench is later than the look before (ns).
 const LOOK_NS: u64 = 1_000;
 
-/// The clock that gives the instants of a party's events, or of changes of mode, and its CPU.
+/// The clock that stamps the events of a party, or changes of mode, and the CPU in their records.
 #[derive(Clone, Debug)]
 pub(crate) enum RunClock {
     /// The machine's monotonic clock, and the CPU on which the thread is.
@@ -24,7 +24,7 @@ pub(crate) enum RunClock {
 #[derive(Debug, Default)]
 pub(crate) struct BenchClock {
     now_ns: AtomicU64,
-    /// By how much the looks of the job that runs have moved its own clock on.
+    /// By how much the looks of the running job have moved the time that it sees (ns).
     looks_ns: AtomicU64,
 }
 
@@ -33,7 +33,7 @@ impl BenchClock {
         self.now_ns.load(Ordering::Relaxed)
     }
 
-    /// Sets the instant, for all jobs that run there.
+    /// Sets the instant at which all following jobs run (ns).
     pub(crate) fn set(&self, now_ns: u64) {
         self.now_ns.store(now_ns, Ordering::Relaxed);
         self.begin_job();

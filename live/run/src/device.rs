@@ -19,7 +19,7 @@ use crate::lifecycle::JobContext;
 use crate::native::TaskThread;
 use crate::{Component, Task};
 
-/// How long a thread without a wake sleeps between two looks at its service.
+/// How long a thread that has no wake sleeps between two looks at its service.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The device that releases a task: reads and writes without waiting.
@@ -35,19 +35,21 @@ impl fmt::Debug for Device {
 }
 
 impl Device {
+    /// Makes calls on the device return instead of waiting.
+    ///
     /// # Errors
-    /// The system refuses to make calls on it return instead of waiting.
+    /// If the system refuses that.
     pub(crate) fn new(fd: OwnedFd) -> Result<Self, taut_sys::Error> {
         device::do_not_block(fd.as_fd())?;
         Ok(Self { fd: Arc::new(fd) })
     }
 
-    /// Reads what is there, at most as much as fits, and returns how many bytes; 0 when the other side has closed the device.
-    /// One system call, which does not wait. How long it takes is up to the device's driver: measure it as part of the
-    /// job.
+    /// Reads what is there, at most as much as fits, and returns how many bytes; 0 if the other side has
+    /// closed the device. One system call, which does not wait. How long it takes is up to the device's
+    /// driver: measure it as part of the job.
     ///
-    /// A device that is not read until [`std::io::ErrorKind::WouldBlock`] releases the next job after the minimum inter-arrival
-    /// time.
+    /// A job that does not read until [`std::io::ErrorKind::WouldBlock`] leaves the device ready: the device
+    /// releases the next job after the minimum inter-arrival time.
     ///
     /// # Errors
     /// [`std::io::ErrorKind::WouldBlock`] if nothing is there; others as `read(2)` says.
@@ -100,7 +102,7 @@ impl<T: Task> TaskKind for DeviceBody<T> {
             if !thread.sleep_until(earliest_ns) {
                 return None;
             }
-            // Before the looks that follow, so that no change is missed.
+            // Cleared before the looks that follow, so that no change is missed.
             wake.inspect(|wake| wake.clear());
             let now_ns = clock::monotonic_ns();
             if let Some(starts_ns) = thread.context.starts_after(now_ns) {
@@ -125,8 +127,8 @@ impl<T: Task> TaskKind for DeviceBody<T> {
         }
     }
 
-    /// In a bench: nobody but the test and this task's jobs changes whether the device can be read, and the bench asks after
-    /// each of them. A valid plan has no such task on a core with a dispatcher (V5).
+    /// In a bench: only the test and this task's jobs change whether the device can be read, and the bench
+    /// calls this after each of them. A valid plan has no such task on a core with a dispatcher (V5).
     fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64> {
         if context.has_change() {
             return Some(context.starts_after(now_ns).unwrap_or(now_ns).max(context.next_ns()));

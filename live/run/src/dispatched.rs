@@ -33,7 +33,8 @@ pub(crate) struct DispatchedTask<'p> {
     pub(crate) task: usize,
     body: Box<dyn Body + 'p>,
     pub(crate) context: JobContext<'p>,
-    /// Listeners of the channels that release it, and whether a notification may come while nothing is to be done.
+    /// Listeners of the channels that release it, each with whether a notification may come while nothing is
+    /// to be done.
     pub(crate) listeners: Vec<(Listener<'p>, bool)>,
     /// Whether the task has no further job.
     over: bool,
@@ -55,13 +56,15 @@ impl<'p> DispatchedTask<'p> {
         self.body.start();
     }
 
-    /// How long the dispatcher does not listen to a channel after a notification of it: a client may notify without end, and
-    /// a setter of alarms for each alarm that is due before all others.
+    /// For how long the dispatcher does not listen to a channel after a notification. `in_vain`: one may come
+    /// while nothing is to be done. A client may notify without end, and a setter for each alarm that is due
+    /// before all others.
     pub(crate) fn apart(&self, in_vain: bool) -> Duration {
         if in_vain { Duration::from_ns(self.context.timing.period_ns) } else { Duration::ZERO }
     }
 
-    /// Stops the task if its last job has not. On the main thread, after the executor has ended.
+    /// Calls the component's `stop`, unless it has failed or a job has stopped it. On the main thread, after
+    /// the executor has ended.
     pub(crate) fn stop(&mut self) {
         if !self.over && !self.panicked && self.context.is_to_be_stopped() {
             self.body.stop();
@@ -104,7 +107,7 @@ impl Work for &mut DispatchedTask<'_> {
         match catch_unwind(AssertUnwindSafe(|| body.run_dispatched(context, job))) {
             Ok(goes_on) => self.over = !goes_on,
             Err(panic) => {
-                // Leaked: dropping the payload of a panic might panic again.
+                // Leaked, because dropping the payload of a panic might panic again.
                 std::mem::forget(panic);
                 (self.over, self.panicked) = (true, true);
                 self.context.control.panicked(self.context.timing.task);

@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Write};
 
-/// Text that does not use the heap.
+/// A text of at most 2,048 bytes that does not use the heap. What does not fit is cut off.
 pub(crate) struct Text {
     bytes: [u8; 2048],
     length: usize,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Errors of jobs by name: what a job fails with is a number in the recording, and a name for people.
+//! Errors of jobs by name: a job fails with a number, which the recording has, and a report shows a name in
+//! its place.
 
 use std::convert::Infallible;
 

@@ -27,8 +27,8 @@
 //!   dispatched core a limit of the job stops the application instead ([`taut_exec::TaskSetup::limit`]).
 //! - `Skip` of a paused service: a native thread records it in place of the job. A dispatcher does not know services; it
 //!   releases the job, and the job does nothing.
-//! - `Failed`, `ScopeExceeded` and `HeapUsed`: a native job records them at its completion. A dispatched job records them before it,
-//!   because the dispatcher records the completion later.
+//! - `Failed`, `ScopeExceeded` and `HeapUsed`: a native job records them at its completion. A dispatched job
+//!   records them before, because the dispatcher records the completion later.
 //! - `Counted`: a native task has a thread of its own and records every count of that thread. Dispatched tasks share
 //!   threads; each task records its heap uses, and the core records the rest (`CoreCounted`).
 
@@ -72,7 +72,7 @@ pub(crate) struct Timing {
     pub(crate) triggers: Vec<String>,
     /// The device that releases it.
     pub(crate) device: Option<String>,
-    /// Whether a client writes one of them.
+    /// Whether a client writes one of `triggers`.
     pub(crate) by_client: bool,
 }
 
@@ -138,15 +138,16 @@ pub(crate) struct JobContext<'s> {
     event_recorder: EventRecorder,
     /// The service as far as the task has followed it.
     followed: ServiceView,
-    /// In a bench: the service when the job began that has not ended.
+    /// In a bench, while a job runs: the service as it was when the job began.
     begun_in: Option<ServiceView>,
-    /// Whether the task has started or stopped since it last acknowledged.
+    /// Whether the task has started or stopped with its service since it last acknowledged.
     has_switched: bool,
     condition: Condition,
     flows: Option<TaskFlows<'s>>,
     broadcasts: BroadcastPlaces<'s>,
     /// Where a dispatcher schedules the task: all releases before this number have been activated.
     activated: u64,
+    /// Whether the task has left its flows and broadcasts for good.
     retired: bool,
     /// No job is released before this instant.
     next_ns: u64,
@@ -169,7 +170,7 @@ impl<'s> JobContext<'s> {
         timing: Timing,
         flows: Option<TaskFlows<'s>>,
     ) -> Self {
-        // As the manifest says: a change that the application made while it was set up is followed like any other.
+        // The service as the manifest says it, so that the task also follows a change that the set-up made.
         let followed = control.followed(timing.task);
         Self {
             control,
@@ -192,7 +193,7 @@ impl<'s> JobContext<'s> {
         }
     }
 
-    /// The same with the broadcasts that the task reads, before release 0.
+    /// Adds the broadcasts that the task reads, before release 0.
     pub(crate) fn with_broadcasts(mut self, places: BroadcastPlaces<'s>) -> Self {
         self.broadcasts = places;
         self.attend();
@@ -238,9 +239,9 @@ impl<'s> JobContext<'s> {
         self.heap_before = heap_uses();
     }
 
-    /// Runs the code of a job that has begun, in an empty release scope, and completes the job's flows. `began_ns` is the
-    /// processor time that the thread had used when the job began. A panic ends the
-    /// job, and is a failure of the component.
+    /// Runs the code of a job that has begun, in an empty release scope, and completes the job's flows.
+    /// `began_ns` is the processor time that the thread had used when the job began. A panic ends the job,
+    /// and is a failure of the component.
     #[inline]
     pub(crate) fn execute(
         &mut self,
@@ -253,14 +254,14 @@ impl<'s> JobContext<'s> {
         self.scope.clear();
         let (number, release_ns, deadline_ns) = (job.number, job.at_ns, self.timing.deadline_ns);
         let (scope, event_recorder) = (&self.scope, &mut self.event_recorder);
-        // What a panic leaves in the middle of a change is the component, which runs `reset` before any other code, and
-        // values under locks, which are poisoned.
         let runs = which != JobCode::Change || self.condition == Condition::Sound;
         let logs = runs && event_recorder.values().logs();
         if logs {
             let ran = ran_code(which, self.followed.state());
             event_recorder.values().begin(event_recorder.now_ns(), number, release_ns, ran);
         }
+        // A panic may leave two things half changed: the component, of which no code runs before its `reset`,
+        // and values under locks, which are poisoned.
         let ended = catch_unwind(AssertUnwindSafe(|| {
             let mut job = Job { driver, number, release_ns, deadline_ns, began_ns, scope, event_recorder };
             if runs { code(&mut job) } else { Ok(()) }
@@ -302,7 +303,7 @@ impl<'s> JobContext<'s> {
         result
     }
 
-    /// Records, for a replay of the code, that a component follows its service outside of a job.
+    /// Records, for a replay of the code, that the component follows its service outside of a job.
     pub(crate) fn record_followed(&self, release_ns: u64) {
         let (values, now_ns) = (self.event_recorder.values(), self.now_ns());
         if values.logs() {
@@ -322,7 +323,7 @@ impl<'s> JobContext<'s> {
             (FailureRemedy::StopService, None) | (FailureRemedy::StopApp, _) => Condition::Over,
         };
         self.attend();
-        // How long a change took is not known of a task that failed meanwhile.
+        // A task that failed during a change of mode does not know how long the change took.
         self.has_switched = false;
         self.event_recorder.own(now_ns, Kind::Panicked, job, remedy as u64);
     }
@@ -375,8 +376,9 @@ impl<'s> JobContext<'s> {
         }
     }
 
-    /// Records that a job used the heap, if the manifest denies that and the job did not panic. The heap has served the job: a request that it
-    /// refused would end the process, because code that allocates does not expect a refusal.
+    /// Records that a job used the heap, if the manifest denies that and the job did not panic. The heap has
+    /// served the job all the same: if it refused a request, the process would end, because code that
+    /// allocates does not expect a refusal.
     fn record_heap(&mut self, uses: u64, number: u64, at_ns: u64) {
         if uses > 0 && self.timing.heap == HeapPolicy::Deny && !self.has_unwound {
             self.event_recorder.own(at_ns, Kind::HeapUsed, number, uses);
@@ -426,7 +428,7 @@ impl<'s> JobContext<'s> {
         which: JobCode,
         code: impl FnOnce(&mut Job<'_>) -> Result<(), Failure>,
     ) {
-        // How it ended is among the values.
+        // The recorded values say how it ended.
         let _ = self.execute(job, JobDriver::Bench(bench), 0, which, code);
     }
 
@@ -435,7 +437,7 @@ impl<'s> JobContext<'s> {
         self.followed = self.followed.in_state(state);
     }
 
-    /// What becomes of the values of the task's ends.
+    /// What records, or answers, the values of the task's ends.
     pub(crate) fn values(&self) -> &TaskValues {
         self.event_recorder.values()
     }
@@ -486,9 +488,9 @@ impl<'s> JobContext<'s> {
         }
     }
 
-    /// Activates the dropped releases of a dispatched task before `next`, whose jobs do nothing, and `next` itself if
-    /// it `begins` a job. `false` if a job of another task is in the way, or if more activations are due than one call
-    /// makes.
+    /// Activates the dropped releases of a dispatched task before `next`, whose jobs do nothing, and `next`
+    /// itself if it `begins` a job. Returns `false` if a job of another task is in the way, or if more
+    /// activations are due than one call makes.
     pub(crate) fn admit(&mut self, next: u64, begins: bool) -> bool {
         /// Releases that one call activates; the task's own event count causes the next call.
         const LOOK_MAX: u32 = 16;
@@ -542,8 +544,9 @@ impl<'s> JobContext<'s> {
 
 /// The service of a job's task.
 impl<'s> JobContext<'s> {
-    /// The state to which the service has changed, which is recorded; `None` if it has not changed for a job that is
-    /// released at `release_ns`. The caller acknowledges the change when the component has followed it.
+    /// The state to which the service has changed, which this records; `None` if it has not changed for a job
+    /// that is released at `release_ns`. The caller acknowledges the change once the component has followed
+    /// it.
     pub(crate) fn follow_service(&mut self, release_ns: u64) -> Option<State> {
         let service = self.timing.service?;
         let state = self.view(service, release_ns).state();
@@ -557,8 +560,9 @@ impl<'s> JobContext<'s> {
         Some(state)
     }
 
-    /// Whether the service has restarted, or was started again, since the task last followed that, which is recorded: the
-    /// job that is released at `release_ns` is then the component's reset. A task whose service has stopped follows no restart.
+    /// Whether the service has restarted, or was started again, since the task last followed that. If so,
+    /// this records it, and the job that is released at `release_ns` is the component's reset. A task whose
+    /// service is stopped follows no restart.
     pub(crate) fn follow_restart(&mut self, release_ns: u64) -> bool {
         let Some(service) = self.timing.service else { return false };
         let view = self.view(service, release_ns);
@@ -568,7 +572,8 @@ impl<'s> JobContext<'s> {
         // The reset is the start: a component that was stopped is not resumed as well.
         let starts = self.followed.state() == State::Stopped && view.state() == State::Running;
         self.followed = if starts { view } else { self.followed.restarted_as(view) };
-        // The reset takes the place of a job, so no value is taken until the next one: what waits must not hold up the writer.
+        // The reset takes the place of a job, so the task takes no value before its next job. It leaves the
+        // broadcasts and rejoins them, so that the values that wait do not hold up their writers.
         self.broadcasts.take_part(false);
         self.attend();
         self.record_service(service, RESTARTED);
@@ -584,7 +589,8 @@ impl<'s> JobContext<'s> {
         self.event_recorder.other(self.now_ns(), Kind::Service, service, task, state);
     }
 
-    /// The component has followed its service as far as the task has. If it has followed a change of mode, that is recorded.
+    /// Reports that the component has followed its service as far as the task has. If that was part of a
+    /// change of mode, records it.
     pub(crate) fn acknowledge(&mut self) {
         if std::mem::take(&mut self.has_switched)
             && let Some(service) = self.timing.service
@@ -596,16 +602,16 @@ impl<'s> JobContext<'s> {
         self.control.acknowledge(self.timing.task, self.followed);
     }
 
-    /// The service now, as a job sees it that is released at `release_ns`. A job that is released before the service starts
-    /// sees what the task has followed.
+    /// The service as a job that is released at `release_ns` sees it. A job that is released before the
+    /// service starts sees what the task has followed.
     fn view(&self, service: usize, release_ns: u64) -> ServiceView {
         let view = self.begun_in.unwrap_or_else(|| self.control.view(service));
         let starts = self.followed.state() == State::Stopped && view.restarts() != self.followed.restarts();
         if starts && release_ns < self.control.starts_ns(service) { self.followed } else { view }
     }
 
-    /// A job begins in a bench, whose code runs where it ends: like any job it follows its service as it is now. Returns whether
-    /// it has something to do.
+    /// Called in a bench when a job begins: the job's code runs when the job ends, but it follows the service
+    /// as it is at this call, as any job does. Returns whether the job has something to do.
     pub(crate) fn begin_in_bench(&mut self, release_ns: u64) -> bool {
         let Some(service) = self.timing.service else { return true };
         self.begun_in = Some(self.control.view(service));
@@ -624,7 +630,7 @@ impl<'s> JobContext<'s> {
         (self.followed.state() == State::Stopped && starts_ns > now_ns).then_some(starts_ns)
     }
 
-    /// Whether the service has changed its state, or restarted, before the task follows it.
+    /// Whether the service has changed its state, or restarted, and the task has not followed that.
     pub(crate) fn has_change(&self) -> bool {
         self.timing.service.is_some_and(|service| self.is_changed_to(self.control.view(service)))
     }
@@ -635,12 +641,12 @@ impl<'s> JobContext<'s> {
             || view.restarts() != self.followed.restarts() && view.state() != State::Stopped
     }
 
-    /// The last state of the service that the task has followed.
+    /// The state of the service that the task has followed last.
     pub(crate) fn state(&self) -> State {
         self.followed.state()
     }
 
-    /// Whether the service runs, in the last state that the task has followed.
+    /// Whether the service runs, in the state that the task has followed last.
     pub(crate) fn is_running(&self) -> bool {
         self.followed.state() == State::Running
     }
@@ -651,8 +657,8 @@ impl<'s> JobContext<'s> {
     }
 }
 
-/// Drops the payload of a panic. If dropping it panics, the payload of that panic is leaked: nothing ends a sequence of
-/// payloads that panic.
+/// Drops the payload of a panic. If that panics, the payload of the second panic is leaked, because a
+/// sequence of payloads that panic need not end.
 pub(crate) fn drop_panic(panic: Box<dyn std::any::Any + Send>) {
     if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(next);

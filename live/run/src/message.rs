@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The receiving end of a message: one queue for each sender, a lane, of which the receiver takes the next value.
+//! The receiving end of a message. Each sender has a queue of its own, its lane; the receiver takes the next
+//! value of all lanes.
 //!
 //! A lane is QrtR, so every send and every look at a lane takes a bounded number of steps, whatever the other side does; a
 //! client that writes nonsense into its lane spoils its lane alone. Lanes of real-time senders come first under any order,
@@ -30,8 +31,9 @@ pub(crate) struct ReadLane<'p, P: Payload> {
     pub(crate) trusted: bool,
     /// When the receiver saw the oldest value first, of a sender whose stamps it does not trust.
     pub(crate) seen_ns: Option<u64>,
-    /// By place behind the oldest value: whether the receiver has taken that value. Its place is handed back once the oldest
-    /// has been taken. As long as the lane, or empty if values are taken in the order of sending.
+    /// Whether the receiver has taken a value, by its place counted from the oldest one. A place is handed
+    /// back once all older values have been taken. One entry for each place of the lane; empty if values are
+    /// taken in the order of sending.
     pub(crate) taken: Vec<bool>,
 }
 
@@ -73,8 +75,8 @@ impl<P: Payload> ReadLane<'_, P> {
         Some(*self.seen_ns.get_or_insert(now_ns))
     }
 
-    /// The place of the most urgent waiting value, with its urgency and when it was sent; of equals the one that was sent
-    /// first. `None` if none waits.
+    /// The place of the most urgent waiting value, with its urgency and the instant at which it was sent; of
+    /// equals the one that was sent first. `None` if none waits.
     fn most_urgent(&mut self, by: WholeNumber) -> Option<(i128, u64, usize)> {
         let waiting = self.queue.read_chunk(self.taken.len()).ok()?;
         let mut most: Option<(i128, u64, usize)> = None;
@@ -111,7 +113,7 @@ pub struct MessageReader<'p, P: Payload> {
     pub(crate) order: Order,
     /// What the current job has taken.
     pub(crate) rate: JobRate,
-    /// The receiver. The runtime may look at the lanes while it has no job, so the end reads in its jobs alone.
+    /// The receiving task: only its jobs read, because the runtime may look at the lanes while it has none.
     pub(crate) owner: u16,
     pub(crate) own: Own<P>,
 }
@@ -126,21 +128,23 @@ pub struct Delivered<'r, P> {
 }
 
 impl<P: Payload> MessageReader<'_, P> {
-    /// The next value by the order of the message; `None` if none waits, or if this job has taken as many as the manifest's
-    /// `takes-per-release` allows. So a job may call it until it gives nothing, as the bounds of the plan suppose.
+    /// The next value by the order of the message. `None` if none waits, if this job has taken as many as the
+    /// manifest's `takes-per-release` allows, or if it is a job of another task. So a job may call it until
+    /// it gives nothing, as the bounds of the plan suppose.
     ///
-    /// Wait-free: at most two loads for each sender, the steps of `pop` of QrtR, and one or two reads of the clock. Under
-    /// `specified`, a read of each value of a real-time sender that waits besides.
+    /// Wait-free: at most two loads for each sender, the steps of `pop` of QrtR, and one or two reads of the
+    /// clock; under `specified` also a read of each value of a real-time sender that waits.
     ///
-    /// The order holds among values that wait when the job looks. Of one sender, values come in the order of sending, but
-    /// under `specified`, where those of a sender that is not real-time do. `fifo` goes by the stamps of the senders. The receiver does not believe a client's stamps: for it, a client's
-    /// value counts as sent when it has seen it.
+    /// The order holds among the values that wait when the job looks. Values of one sender come in the order
+    /// of sending; under `specified` that holds only for a sender that is not real-time. `fifo` goes by the
+    /// stamps of the senders. The receiver does not believe a client's stamps: it orders a client's value by
+    /// the instant at which it saw it first.
     pub fn next(&mut self, job: &mut Job<'_>) -> Option<Delivered<'_, P>> {
         let (event_recorder, number) = job.event_recorder();
         if self.owner != event_recorder.subject() || !self.rate.allows(number) {
             return None;
         }
-        // Every lane of a message stands for all of them.
+        // Recorded values name the first lane for a look that may find a value in any lane.
         let first = self.lanes.first().map_or(0, |lane| lane.channel);
         let replayed = event_recorder.values().answer_read(first, self.own.stamped_mut().as_mut_bytes());
         let taken = match (replayed, self.order) {
@@ -173,8 +177,8 @@ impl<P: Payload> MessageReader<'_, P> {
         self.lanes.iter_mut().position(|lane| lane.queue.pop_into(stamped) == Ok(true))
     }
 
-    /// Takes the value that says that it is the most urgent, of equals the one that was sent first; if no real-time sender has
-    /// one, of the first other lane that has.
+    /// Takes the most urgent value of the real-time senders, of equals the one that was sent first; if they
+    /// have none, the oldest value of the first other lane that has one.
     fn take_most_urgent(&mut self, by: WholeNumber) -> Option<usize> {
         let mut most: Option<(i128, Reverse<u64>, usize, usize)> = None;
         for (at, lane) in self.lanes.iter_mut().enumerate().take_while(|(_, lane)| lane.real_time) {
@@ -195,7 +199,7 @@ impl<P: Payload> MessageReader<'_, P> {
         }
     }
 
-    /// Takes the oldest value: of real-time senders, or if there is none, of the others.
+    /// Takes the oldest value of the real-time senders; if they have none, of the others.
     fn take_oldest(&mut self, now_ns: u64) -> Option<usize> {
         // Of equals, the first lane.
         let mut oldest: Option<(bool, u64, usize)> = None;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Changes of mode, in three steps: the services that the new mode does not have stop; once all of their real-time tasks have
-//! stopped, the change waits for the idle time of the plan; then the services that the old mode did not have start.
+//! Changes of mode, in three steps: the services that the new mode does not have stop; once all of their
+//! real-time tasks have stopped, the change waits for the idle time of the plan; then the services that the
+//! old mode did not have start.
 //!
-//! The thread that asks takes the first step. The task that stops last takes the second and the third: it sets the instant
-//! before which no job of the services that start is released, and starts them. So no other thread has to look, and the
-//! time that a change takes has a bound. Everything else is as for a service that the application stops and starts itself.
+//! The thread that asks takes the first step. The task that stops last takes the second and the third: it
+//! sets the instant before which no job of the starting services is released, and starts them. So no other
+//! thread has to watch the change, and the time that it takes has a bound. In all else the services stop and
+//! start as they do where the application itself stops and starts them.
 //!
-//! One word holds how far a change is. Its number makes each change's words different, so that a thread that was kept from
-//! its processor cannot take a step of an earlier change.
+//! One word holds how far a change is. The number in it makes the words of changes differ, so that a thread
+//! that was kept from its processor cannot take a step of an earlier change.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -44,11 +46,11 @@ impl std::error::Error for ModeError {}
 enum Step {
     /// The mode is reached.
     Reached = 0,
-    /// The thread that asks has the change, and nobody has been told.
+    /// The thread that asks has begun the change, and no service has been stopped for it.
     Asked = 1,
     /// Tasks stop.
     Stopping = 2,
-    /// All of them have stopped, and the last one is about to start services.
+    /// All of them have stopped, and the last one starts the services.
     Starting = 3,
     /// The services have been started, and their tasks follow.
     Started = 4,
@@ -105,7 +107,8 @@ struct Mode {
 #[derive(Debug)]
 pub(crate) struct Modes {
     modes: Vec<Mode>,
-    /// By old mode and new mode: from the stop of the last task until the first release of a task that starts (ns).
+    /// By old mode and new mode: the time from the stop of the last task to the first release of a task that
+    /// starts (ns).
     idle_ns: Vec<Vec<u64>>,
     progress: AtomicU64,
     /// When the request returned (ns); 0 while it runs.
@@ -127,7 +130,7 @@ impl Modes {
         let modes =
             plan.modes.iter().map(|mode| Mode { name: mode.name.clone(), runs: runs(&mode.services) });
         let idle_ns = |from: usize, to: usize| {
-            // A plan without a bound is not proven: nothing is started in it then.
+            // A plan without a bound is not proven. Under it the services of the new mode never start.
             let idle = plan.change(from, to).map_or(Some(Duration::ZERO), |change| change.idle);
             idle.map_or(u64::MAX, |idle| idle.as_ns())
         };
@@ -162,14 +165,16 @@ impl Modes {
 }
 
 impl Control {
-    /// Asks for another mode, and returns at once: the services that the new mode does not have stop, each task after its
-    /// running job; once all have, and the cores have been idle, the services that the old mode did not have start, and each
-    /// of their components runs `reset` in place of its first job. Tasks of both modes, and of no service, go on. Nothing
-    /// changes if the application is in that mode already.
+    /// Asks for another mode, and returns at once. The services that the new mode does not have stop, each
+    /// task after its running job. Once all have stopped, and the cores have been idle, the services that the
+    /// old mode did not have start, and each of their components runs `reset` in place of its first job.
+    /// Tasks of both modes, and of no service, go on. If the application is in that mode already, nothing
+    /// changes.
     ///
-    /// Any thread may call this, a job too: it takes 8 shared accesses, and for each service 4 and a futex wake, and for each
-    /// real-time task 1. If nothing stops, it starts the services itself. The last task that stops does the same
-    /// in its last job.
+    /// Any thread may call this, a job too. It takes up to 10 shared accesses, for each service 4 and a futex
+    /// wake, and for each real-time task 2 and, if a device releases it, a write to its eventfd. If nothing
+    /// stops, it starts the services itself. Otherwise the last task that stops does the same in its last
+    /// job.
     ///
     /// # Errors
     /// [`ModeError`] if the manifest has no such mode, or if an earlier change has not come to its end.
@@ -215,7 +220,7 @@ impl Control {
         self.wait_until_true(patience, || self.is_mode_reached())
     }
 
-    /// Notes that a change has come to its end, if it has.
+    /// Records in the word that a change has come to its end, if it has; returns the word.
     fn reach(&self) -> Progress {
         let modes = &self.modes;
         let now = modes.progress();
@@ -234,14 +239,14 @@ impl Control {
         modes.progress()
     }
 
-    /// Starts the services of the new mode, if all that stop have stopped. A task calls it when it has followed its
-    /// service. At most as many shared accesses as [`Control::change_mode`].
+    /// Starts the services of the new mode, if all tasks that stop have stopped. A task calls it when it has
+    /// followed its service. At most as many shared accesses as [`Control::change_mode`].
     pub(crate) fn advance_mode(&self) {
         let modes = &self.modes;
         if !modes.govern() {
             return;
         }
-        // Of two tasks that stop at once, the later of the two fences sees what both have followed.
+        // Of two tasks that stop at once, the one whose fence is later sees what both have followed.
         fence(Ordering::SeqCst);
         let now = modes.progress();
         let has_stopped = |service: usize| {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A task on a native core: a thread of its own, which Linux schedules. The thread sleeps until each release, and takes
-//! the steps of a job's life that a dispatcher takes elsewhere: see [`crate::lifecycle`].
+//! A task on a native core has a thread of its own, which Linux schedules. The thread sleeps until each
+//! release, and takes the steps of a job's life that a dispatcher takes elsewhere: see [`crate::lifecycle`].
 
 use taut_event::Counter;
 use taut_exec::Remedy;
@@ -19,14 +19,14 @@ use crate::guard::heap_uses;
 use crate::job::{Failure, Job, JobDriver};
 use crate::lifecycle::{JobCode, JobContext, Released};
 
-/// How long a thread that waits for several event counts sleeps between two looks, where the system has no call to wait
-/// for all of them.
+/// How long a thread that waits for several event counts sleeps between two looks, on a system that has no
+/// call to wait for all of them.
 const LOOK_NS: u64 = 1_000_000;
 
 /// The thread of a native task, from release 0 to the last job.
 pub(crate) struct TaskThread<'s> {
     pub(crate) context: JobContext<'s>,
-    /// The slot in which the thread publishes the job it runs.
+    /// Where the thread publishes the job that it runs.
     thread_slot: ThreadSlot,
     /// Processor time that the thread has used.
     account: Account,
@@ -183,7 +183,7 @@ impl<'s> TaskThread<'s> {
         });
     }
 
-    /// Sleeps by a call that says whether it ended as wanted.
+    /// Sleeps in a call that returns whether it ended as wanted; returns the same.
     pub(crate) fn wait_by(&mut self, sleep: impl FnOnce() -> bool) -> bool {
         let mut ended = false;
         self.account.idle(|| {
@@ -194,8 +194,8 @@ impl<'s> TaskThread<'s> {
         ended
     }
 
-    /// Activates the job that is released at an instant, and waits until the values that it reads are there; `false` if
-    /// the application stops first.
+    /// Activates the job that is released at an instant, and waits until the values that it reads exist;
+    /// `false` if the application stops first.
     #[inline]
     fn activate(&mut self, release_ns: u64) -> bool {
         let at_ns = release_ns.saturating_sub(self.origin_ns);
@@ -218,7 +218,7 @@ impl<'s> TaskThread<'s> {
             if self.context.control.stopping() {
                 return false;
             }
-            // A task that is in the way has a listener: without flows no task is in the way.
+            // A task that is in the way has a listener. Without flows no task is in the way.
             let Some(listener) = self.context.listener(task) else { return true };
             match behind.take() {
                 Some((other, epoch)) if other == task => self.wait_for(&listener, epoch),

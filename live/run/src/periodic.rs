@@ -10,7 +10,7 @@ use crate::lifecycle::{JobContext, notify};
 use crate::native::TaskThread;
 use crate::{Component, Task};
 
-/// A periodic task, on a native or a dispatched core.
+/// A periodic task, whichever driver runs its jobs.
 pub(crate) struct PeriodicBody<T> {
     task: T,
 }

@@ -12,9 +12,9 @@ use crate::Payload;
 use crate::payload::Stamped;
 use crate::tap::TappedQueue;
 
-/// How often a reader that is not real-time tries to take a value that its writer overwrites meanwhile.
+/// How often a reader that is not real-time tries to take a value, if the writer overwrites it each time.
 const ATTEMPTS: u32 = 1_000;
-/// How often a real-time reader of a broadcast does, whose writer overwrites nothing while rates are kept.
+/// How often a real-time reader of a broadcast tries. While rates are kept, the writer overwrites nothing.
 const URGENT_ATTEMPTS: u32 = 3;
 
 /// The object of a queue, as the plan or a client's directory says it.
@@ -126,9 +126,10 @@ impl<'p, P: Payload> QueueView<'p, P> {
         }
     }
 
-    /// Takes the oldest value into `value`, and returns how many were lost before it. `None` if no value waits, if the
-    /// other process wrote nonsense into the queue's words, if the writer overtook a reader that is not real-time at each of a
-    /// thousand attempts, or if it takes no part in a broadcast.
+    /// Takes the oldest value into `value`, and returns how many were lost before it. `None` if no value
+    /// waits, if the other process wrote nonsense into the queue's words, if the writer overtook this reader
+    /// at each attempt (3 of a respected reader of a broadcast, a thousand of others), or if it takes no part
+    /// in a broadcast.
     #[inline]
     pub(crate) fn pop(&mut self, value: &mut Stamped<P>) -> Option<u64> {
         match self {
@@ -165,7 +166,8 @@ impl<'p> Wakes<'p> {
         Self(notifiers.into_iter().collect())
     }
 
-    /// Wakes who sleeps. Wait-free: for each, an exchange, and a futex wake if it has slept since the last one.
+    /// Wakes the sleeping ones. Wait-free: an exchange for each, and a futex wake if it has slept since the
+    /// last exchange.
     #[inline]
     pub(crate) fn notify(&mut self) {
         for notifier in &mut self.0 {

@@ -52,7 +52,7 @@ impl<'p, W: RecordingSink> Recording<'p, W> {
         ending.to_record(at).into_iter().for_each(|end| self.append(end));
     }
 
-    /// Hands to the system what was recorded.
+    /// Hands what was recorded to the system.
     pub(crate) fn flush(&mut self) {
         self.writer.flush();
         self.values.iter_mut().for_each(ValuesFile::flush);
@@ -115,7 +115,7 @@ impl<'p, W: RecordingSink> Recording<'p, W> {
     pub(crate) fn round(&mut self) {
         self.empty();
         if self.control.guardian_is_kept(clock::monotonic_ns()) {
-            // With the threads parked, the guardian gets its processor.
+            // Parked threads leave the guardian its processor.
             interrupt::park();
         }
         std::thread::sleep(PAUSE);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Runs the code of an application again, with what its jobs got in a recorded run.
+//! Runs the code of an application again, with the inputs that its jobs had in a recorded run.
 //!
-//! The application is made by its own set-up, over the plan of the recorded run, in memory of this process alone, as in a
-//! [bench](crate::bench). No job waits, and nothing is real-time: each task by itself runs its recorded jobs, one after the
-//! other, on this thread. What its jobs read, ask and send goes through [`crate::values`], which answers as the recorded
-//! run did. What they do now is written into a file of the same form, which a tool compares with the recorded one.
+//! The application is made by its own set-up, under the plan of the recorded run, in memory of this process
+//! alone, as in a [bench](crate::bench). No job waits, and nothing is real-time: each task by itself runs its
+//! recorded jobs, one after the other, on this thread. What its jobs read, ask and send goes through
+//! [`crate::values`], which answers as the recorded run did. What they do in the replay is written into a
+//! file of the same form, which a tool compares with the recorded one.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

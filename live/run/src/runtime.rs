@@ -36,11 +36,11 @@ use crate::values::{TaskValues, ValuesFile, ValuesWriter};
 
 /// Records that a ring holds: 64 KiB, as the planner counts it.
 const RING_RECORDS: usize = 2_048;
-/// Time from opening the start barrier to release 0; within it every thread must reach its first sleep.
+/// The time from opening the start barrier to release 0. Within it every thread must reach its first sleep.
 const LEAD_NS: u64 = 10_000_000;
 /// How long threads may take to get ready, `start` included.
 const GATHER_NS: u64 = 30_000_000_000;
-/// How often the main thread empties the rings.
+/// How long the main thread waits at most before it empties the rings again.
 const ROUND_NS: u64 = 20_000_000;
 /// How long best-effort tasks may take to return.
 const PATIENCE_NS: u64 = 2_000_000_000;
@@ -48,8 +48,8 @@ const PATIENCE_NS: u64 = 2_000_000_000;
 const FINISH_NS: u64 = 10_000_000_000;
 /// The exit code of an application whose best-effort task does not return.
 const EXIT_STUCK: i32 = 4;
-/// How often the main thread hands the recording to the system: a killed application loses at most the records of
-/// that time.
+/// How often the main thread hands the recording to the system. A killed application loses the records of
+/// about that time at most.
 const FLUSH_NS: u64 = 100_000_000;
 
 /// An application and everything it runs on, before its threads exist.
@@ -136,7 +136,7 @@ impl<'p> Runtime<'p> {
         Ok(orderly)
     }
 
-    /// Sorts the tasks by how they run. Returns them, and the drains of their rings and those of the probes.
+    /// Sorts the tasks by how they run. Returns them, and the drains of their rings and of the probes' rings.
     fn tasks(&self, task_codes: Vec<TaskCode<'p>>, dispatch: &Dispatch) -> (Tasks<'p>, Drains) {
         let (mut drains, mut of_values) = (Vec::new(), Vec::new());
         let mut event_recorder = |subject| {
@@ -324,7 +324,8 @@ impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
         ran.map(|(supervised, _)| supervised).map_err(Error::Executor)
     }
 
-    /// Strict if Linux enforces the decisions of a dispatcher, else loose.
+    /// The enforcement that the executor asks for: strict if Linux enforces a dispatcher's decisions, else
+    /// loose.
     fn wanted(&self) -> Wanted {
         let keeps = |guarantee| self.spawner.guarantees.keeps(guarantee);
         if keeps(Guarantee::Priorities) && keeps(Guarantee::Cores) { Wanted::Strict } else { Wanted::Loose }
@@ -340,8 +341,8 @@ impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
         let spawned = self.spawner.spawn_best_effort(best_effort, self.wanted() == Wanted::Strict);
         spawned.inspect_err(|_| self.spawner.control.stop())?;
         self.report_start(origin_ns);
-        // After the last spawn, because threads inherit the mask of blocked signals. A write of this thread may wait
-        // for a disk, so it leaves its signals to the guardian.
+        // After the last spawn, because threads inherit the mask of blocked signals. This thread may wait for
+        // a disk, so it leaves its signals to the guardian.
         *self.left = LeftToGuardian::leave().ok();
         let lookout = Lookout::new(self.spawner.plan, executor, self.placements);
         self.watch(end_ns, executor, lookout);

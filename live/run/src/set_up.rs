@@ -3,8 +3,9 @@
 
 //! What the set-up of each component takes from the heap: its `create`, its `start`, and the component itself.
 //!
-//! The thread that runs the code counts it: the main thread, and of `start` of a native task the task's own, before it is
-//! real-time. What the runtime allocates for the ends of channels, in [`Create`](crate::Create), is not the component's.
+//! The thread that runs the code counts what it takes: the main thread, and for `start` of a native task the
+//! task's own thread, before that is real-time. What the runtime allocates for the ends of channels, in
+//! [`Create`](crate::Create), is not the component's.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -72,7 +73,7 @@ impl SetUpHeap {
         if exceeded.is_empty() { Ok(()) } else { Err(SetUpExceeded(exceeded)) }
     }
 
-    /// What is recorded of it.
+    /// The records of what each set-up has taken.
     pub(crate) fn records(&self, at: Instant) -> Vec<Record> {
         let counts = self.taken().flat_map(|(task, in_use, peak)| {
             [(task, Counter::SetUpHeap, in_use), (task, Counter::SetUpHeapPeak, peak)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A tap at the writing end of a channel, in a bench: it keeps the values that a test watches, and loses those that a test
-//! says.
+//! A tap at the writing end of a channel, in a bench: it keeps the values that a test watches, and loses
+//! those that the test names.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::payload::{Payload, Stamped};
 use crate::queue::QueueSlot;
 use crate::state::StateSlot;
 
-/// What a test wants to know of a channel's values, and to do to them.
+/// What a test asks of a channel: to keep its values, or to lose some.
 pub(crate) struct ChannelTap(Mutex<Tapped>);
 
 impl fmt::Debug for ChannelTap {
@@ -26,7 +26,7 @@ impl fmt::Debug for ChannelTap {
 
 struct Tapped {
     is_watched: bool,
-    /// The values of the present job, stamped, one after the other.
+    /// The values of the running job, with their stamps, one after the other.
     fresh: Vec<u8>,
     /// All earlier ones.
     kept: Vec<u8>,
@@ -66,8 +66,8 @@ impl ChannelTap {
         self.with(|tapped| tapped.lost.insert(number));
     }
 
-    /// The job is over: what it sent is kept, and the next one finds room again. A job must not use the heap, so a tap
-    /// does not either while one runs.
+    /// The job is over: keeps what it sent, and makes room for the next job's values. While a job runs, a tap
+    /// does not use the heap, because the job must not.
     pub(crate) fn end_job(&self) {
         self.with(|tapped| {
             if !tapped.fresh.is_empty() {

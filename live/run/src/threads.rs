@@ -34,15 +34,15 @@ pub(crate) struct ThreadHandle {
     moved_record: (Kind, u16),
     tid: AtomicI32,
     done: AtomicBool,
-    /// The thread id of a best-effort task, once it is on its server's processor.
+    /// Linux's id of a best-effort task's thread, once it is on its server's processor; 0 before.
     donee: AtomicI32,
     /// What the system refused when the thread was placed.
     refused: OnceLock<taut_sys::Error>,
     /// Where the thread was placed.
     placed: OnceLock<ThreadPlacement>,
-    /// The thread gives up its placement itself, because it has ended its work.
+    /// Whether the thread gives up its placement itself, because its work is done.
     leaves: AtomicBool,
-    /// A record already says that somebody moved the thread.
+    /// Whether a record says already that somebody moved the thread.
     moved: AtomicBool,
     /// Whether the thread's best-effort task panicked.
     failed: AtomicBool,
@@ -102,7 +102,7 @@ impl ThreadHandle {
     fn moved(&self, guarantees: &Guarantees) -> Option<Record> {
         let placement = self.placed.get().filter(|_| !self.moved.load(Ordering::Relaxed))?;
         let tid = self.tid.load(Ordering::Acquire);
-        // A thread that has just ended is no longer there.
+        // The system does not find a thread that has just ended.
         let policy = thread::policy_of(tid).ok()?;
         let pinned = thread::is_pinned(tid, placement.cpu).ok()? || !guarantees.keeps(Guarantee::Cores);
         let stays =
@@ -288,8 +288,8 @@ impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
             .map_err(|error| Error::Thread(format!("cannot start the thread of the probe: {error}")))
     }
 
-    /// Places the calling thread. A placement that fails here was possible when the guarantees were found; the main
-    /// thread then calls the start off.
+    /// Places the calling thread. The guarantees say that the system permits the placement; if it refuses all
+    /// the same, the main thread calls the start off.
     fn place(self, placement: ThreadPlacement, handle: &ThreadHandle) {
         let taken = place_thread(placement, self.guarantees);
         let _ = taken.map_or_else(
@@ -298,8 +298,8 @@ impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
         );
     }
 
-    /// Starts the threads of best-effort tasks, for which the handles were made, in the same order. The thread of a
-    /// task in a server receives donations if these are wanted.
+    /// Starts the threads of best-effort tasks, for which the handles were made, in the same order. With
+    /// `receive_donations`, the thread of a task in a server receives donations.
     pub(crate) fn spawn_best_effort(
         self,
         tasks: Vec<BestEffortTask<'p>>,
@@ -367,7 +367,7 @@ impl Drop for Done<'_> {
     }
 }
 
-/// Releases the threads that have stayed until the executor is over.
+/// When it is dropped, lets the threads end that have stayed until the executor is over.
 pub(crate) struct Over<'g>(&'g StartBarrier);
 
 impl Drop for Over<'_> {

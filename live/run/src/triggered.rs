@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A task that channels release and that takes their values by itself: a job while a value waits in one of them.
+//! A task that channels release and whose code takes their values: it has a job while a value waits in one of
+//! them.
 //!
-//! The runtime looks at the queues and takes nothing. Jobs keep one minimum inter-arrival time, whatever released them:
-//! a value, a change of the service, a client that notified without sending, or a sender that took its block back. The analysis charges one job in that
-//! time. So a value waits for at most that time until a job arrives which can take it, whatever the other channels do.
+//! The runtime looks at the queues and takes nothing. Jobs keep one minimum inter-arrival time, whatever
+//! released them: a value, a change of the service, a client that notified without sending, or a sender that
+//! took its block back. The analysis charges one job in that time. So a value waits for at most that time
+//! until a job arrives that can take it, whatever the other channels do.
 //!
-//! Alarms wait for their instants. A setter wakes the task only with an alarm that is due before all others; such a wake-up
-//! counts as a job, too, as does one at the instant of an alarm that has been cancelled meanwhile.
+//! Alarms wait for their instants. A setter wakes the task only with an alarm that is due before all others.
+//! Such a wake-up counts as a job, too, as does one at the instant of an alarm that has been cancelled
+//! meanwhile.
 
 use std::fmt;
 
@@ -70,7 +73,8 @@ impl<P: Payload> Waiting for bulk::Watcher<'_, P> {
 enum Awaited<'p> {
     /// Values of a queue.
     Values(Box<dyn Waiting + 'p>),
-    /// The instants of alarms, of all setters. Of the lanes of one receiver the first one has them.
+    /// The instants of alarms. Among the lanes of a receiver one has the instants of all setters, and the
+    /// others `None`.
     Instants(Option<Box<dyn Instants + 'p>>),
 }
 
@@ -82,8 +86,8 @@ pub(crate) struct Trigger<'p> {
     epoch: Epoch,
     /// Whether the writer is in this process, so that its stamps can be trusted.
     trusted: bool,
-    /// Whether a notification does not mean that a job is due: of a client that sends nothing, of a setter whose alarm is due
-    /// later, and of a sender that takes its block back.
+    /// Whether a notification may come without a job that is due: from a client that sends nothing, from a
+    /// setter whose alarm is due later, and from a sender that takes its block back.
     in_vain: bool,
 }
 
@@ -142,14 +146,14 @@ impl<'p, T: Task> TriggeredBody<'p, T> {
         Some(first_ns.max(context.next_ns()))
     }
 
-    /// Reads the epochs, so that no notification is missed by a look that follows. Returns whether the sleep before can have
-    /// ended in vain.
+    /// Reads the epochs, so that the look that follows misses no notification. Returns whether the sleep
+    /// before may have ended in vain.
     fn begin_look(&mut self) -> bool {
         let mut in_vain = false;
         let mut by_value = false;
         for trigger in &mut self.triggers {
             let before = std::mem::replace(&mut trigger.epoch, trigger.listener.epoch());
-            // A client may also wake without a notification, and the instant of an alarm does.
+            // A client may also wake the thread without a notification, and so does the instant of an alarm.
             in_vain |= trigger.in_vain;
             by_value |= !trigger.in_vain && trigger.epoch != before;
         }

@@ -22,7 +22,7 @@ pub(super) struct Core {
 }
 
 impl Core {
-    /// A core of the plan; `tasks` are its tasks, by position in the plan.
+    /// A core of the plan; `in_plan` are its tasks, by position in the plan.
     pub(super) fn new(plan: &Plan, core: &CorePlan, in_plan: &[usize]) -> Result<Self, Error> {
         let (mut priorities, mut deadlines) = (Vec::new(), Vec::new());
         for &task in in_plan {

@@ -72,7 +72,7 @@ pub(crate) struct Parts {
 }
 
 impl Environment {
-    /// Takes the memory of a plan, of which nothing is published.
+    /// Allocates the memory of a plan for this process alone: no client finds it.
     pub(crate) fn new(loaded: LoadedPlan, clock: Arc<BenchClock>) -> Result<Self, Error> {
         let (maps, control) = (Maps::private(&loaded.plan)?, Control::in_bench(&loaded.plan, clock));
         let event_counts = flow::event_counts(&loaded.plan);

@@ -33,14 +33,15 @@ impl ExecutionTime {
         Self(Kind::Always(time))
     }
 
-    /// Each job takes a time of the range, all equally likely, drawn by the bench's seed. Of an empty range, its end.
+    /// Each job takes a time of the range, all equally likely, drawn from the bench's seed. If the range is
+    /// empty, each job takes its end.
     pub fn uniform(range: RangeInclusive<Duration>) -> Self {
         let (least, most) = range.into_inner();
         Self(Kind::Uniform(least.min(most), most))
     }
 
-    /// Each job takes the time that `of` gives for its number. Without other sources of chance in `of`, a run is
-    /// determined by its seed.
+    /// Each job takes the time that `of` gives for its number. If `of` uses no other source of chance, the
+    /// seed determines the run.
     pub fn given(of: impl FnMut(u64) -> Duration + 'static) -> Self {
         Self(Kind::Given(Box::new(of)))
     }
@@ -58,12 +59,13 @@ impl ExecutionTime {
     }
 }
 
-/// Numbers from a seed: SplitMix64 [Steele 2014]. Each task has its own, so that one more task changes no other's.
+/// Numbers from a seed: SplitMix64 [Steele 2014]. Each task has its own, so that a task that is added changes
+/// no other's.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
 impl Random {
-    /// The numbers of one task.
+    /// The numbers of the task at a position of the plan.
     pub(super) fn of_task(seed: u64, task: usize) -> Self {
         let mut seeds = Self(seed ^ (task as u64).wrapping_mul(0xd134_2543_de82_ef95));
         Self(seeds.next())

@@ -3,10 +3,10 @@
 
 //! An application in virtual time: the same components, on one thread, without privilege and without waiting.
 //!
-//! A [`Bench`] makes the application from the set-up that the program uses, over the plan that would be booted, in memory of
-//! this process alone. The jobs of all cores then run one after the other, in the order in which the plan's rules
-//! decide. Nothing waits, so a bench runs thousands of seconds in one, and a run is determined by its seed: two runs
-//! have the same recording, byte by byte.
+//! A [`Bench`] makes the application by the set-up that the program uses, under the plan that a run would
+//! use, in memory of this process alone. The jobs of all cores run one after the other, in the order that the
+//! plan's rules decide. Nothing waits, so a bench runs thousands of seconds in one, and the seed determines a
+//! run: two runs have the same recording, byte by byte.
 //!
 //! A bench is a third driver of jobs, beside threads and dispatchers: `schedule` decides when a job ends, and
 //! `body` runs its code there.
@@ -49,9 +49,9 @@ use crate::{Control, Error, Payload, Reason};
 pub use self::execution::ExecutionTime;
 pub use self::parties::{PlayedParties, PlayedParty};
 
-/// Release 0 on the clock of a bench (ns): an instant 0 would count as none.
+/// Release 0 on the clock of a bench (ns). It is not 0, because an instant of 0 counts as none.
 const ORIGIN_NS: u64 = 1_000_000_000;
-/// Records of one step of a task.
+/// The records that a ring holds. The bench empties the rings after each step of a task.
 const RING_RECORDS: usize = 8_192;
 
 /// A rule refused an event: an error of the bench itself.
@@ -70,7 +70,7 @@ pub struct Sent<P> {
     pub value: P,
 }
 
-/// What a party does at an instant; returns whether it goes on.
+/// What a party does at an instant; returns whether it acts again.
 type Act = Box<dyn FnMut(&mut PlayedParties) -> Result<bool, Error>>;
 
 struct Script {
@@ -81,14 +81,15 @@ struct Script {
 
 /// An application in virtual time: the same components, on one thread, without privilege and without waiting.
 ///
-/// **When code runs.** A job executes for a virtual time, drawn or given ([`ExecutionTime`]), and may be preempted
-/// meanwhile. Its code runs at once at the instant at which the job ends: there it reads its channels, and there its
-/// values are sent; what its service does it has seen where it began. So a value is never there before a real job could have sent it, and the latencies of chains include
-/// all execution. What the code reads is what waits at that instant.
+/// **When code runs.** A job executes for a virtual time, drawn or given ([`ExecutionTime`]), and may be
+/// preempted meanwhile. Its code runs all at once, at the instant at which the job ends: it reads what waits
+/// in its channels at that instant, and its values are sent then. Only the state of its service is the one of
+/// the instant at which the job began. So a value is never there before a real job could have sent it, and
+/// the latencies of chains include all execution.
 ///
-/// **What a bench does not show.** Sections of resources take no time, so no job is blocked; there are no servers; a best-effort task
-/// or client does nothing but what the test does in its place ([`Bench::task`], [`Bench::client`]). A bench shows what the code
-/// does, and the plan's bounds what the machine may add.
+/// **What a bench does not show.** Sections of resources take no time, so no job is blocked; there are no
+/// servers; a best-effort task or client does nothing but what the test does in its place ([`Bench::task`],
+/// [`Bench::client`]). A bench shows what the code does; the plan's bounds cover what the machine adds.
 pub struct Bench {
     // What borrows from the environment is dropped before it.
     tasks: Vec<BenchTask>,
@@ -223,7 +224,8 @@ impl Bench {
 
 /// Faults.
 impl Bench {
-    /// One job executes for this time, whatever was drawn for it. Changes nothing if the job has begun.
+    /// One job executes for this time in place of the one that was drawn for it. Changes nothing if the job
+    /// has begun.
     ///
     /// # Errors
     /// If the manifest has no such real-time task.
@@ -232,8 +234,8 @@ impl Bench {
         Ok(())
     }
 
-    /// The core learns of one job's release by this much later, as after a late timer. Changes nothing if the job is
-    /// released.
+    /// The core learns of one job's release later by this much, as if a timer were late. Changes nothing if
+    /// the job is released.
     ///
     /// # Errors
     /// If the manifest has no such real-time task.
@@ -250,8 +252,8 @@ impl Bench {
     /// it. The newest value of a state stays what it was.
     ///
     /// # Errors
-    /// If the manifest has no such channel, or nobody has an end to write it yet: a test's party has one from its first
-    /// send on.
+    /// If the manifest has no such channel, if it carries alarms, or if nobody has an end to write it yet: a
+    /// test's party has one from its first send on.
     pub fn lose(&mut self, channel: &str, number: u64) -> Result<(), Error> {
         self.tap(channel)?.lose(number);
         Ok(())
@@ -264,7 +266,8 @@ impl Bench {
     /// [`Bench::stopped`].
     ///
     /// # Errors
-    /// That of a party's script.
+    /// Those of the actions of [`Bench::at`] and [`Bench::every`]; [`Error::Bench`] if a scheduling rule
+    /// refuses an event, which is an error of the bench.
     pub fn run_for(&mut self, time: Duration) -> Result<(), Error> {
         self.advance(self.clock.now_ns().saturating_add(time.as_ns()))
     }
@@ -278,8 +281,8 @@ impl Bench {
         self.advance(ORIGIN_NS.saturating_add(instant.as_ns()))
     }
 
-    /// Parties act at an instant, given as the time since release 0: after the jobs that end there, and before the
-    /// releases. An instant in the past is now.
+    /// Lets parties act at an instant, given as the time since release 0: after the jobs that end then, and
+    /// before the releases. An instant in the past means the present one.
     pub fn at(
         &mut self,
         instant: Duration,
@@ -290,8 +293,8 @@ impl Bench {
         self.scripts.push(Script { at_ns, period_ns: None, act });
     }
 
-    /// Parties act now and then once in every `period`, as in [`Bench::at`], for as long as `act` returns true: a client
-    /// that dies returns false.
+    /// Lets parties act at the present instant, and then once in every `period`, as in [`Bench::at`], for as
+    /// long as `act` returns true: a client that dies returns false.
     ///
     /// # Errors
     /// [`Error::Bench`] if the period is 0.
@@ -308,12 +311,12 @@ impl Bench {
         Ok(())
     }
 
-    /// A client of the manifest, which acts now: before anything else happens at this instant.
+    /// A client of the manifest, which acts at once: before anything else happens at the present instant.
     pub fn client(&mut self, name: &str) -> PlayedParty<'_> {
         self.parties.client(name)
     }
 
-    /// A best-effort task of the manifest, which acts now, as [`Bench::client`].
+    /// A best-effort task of the manifest, which acts at once, as [`Bench::client`].
     pub fn task(&mut self, name: &str) -> PlayedParty<'_> {
         self.parties.task(name)
     }
@@ -422,7 +425,7 @@ impl Bench {
         Ok(writer.finish()?.0)
     }
 
-    /// Forgets the events so far: for a long run of which only the end is to be recorded, or nothing.
+    /// Forgets the events so far: for a long run of which the test records nothing, or only the end.
     pub fn forget_records(&mut self) {
         self.log.truncate(1);
     }

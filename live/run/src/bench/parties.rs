@@ -41,7 +41,8 @@ impl fmt::Debug for PlayedParties {
 }
 
 impl PlayedParties {
-    /// `app` has given away the code of its tasks, so that nobody else has an end of these parties.
+    /// The caller has taken the code of the tasks out of `app`, so that nobody else has an end of these
+    /// parties.
     pub(super) fn new(mut app: App<'static>, recorder: EventRecorder, drain: Drain) -> Result<Self, Error> {
         app.taken.clear();
         let mut parties = Self {
@@ -87,8 +88,8 @@ impl PlayedParties {
         Duration::from_ns(self.caller.0.now_ns().saturating_sub(ORIGIN_NS))
     }
 
-    /// Makes the reading ends of a channel, once its values have a type: a queue keeps nothing for a reader that is not
-    /// there.
+    /// Makes the reading ends of a channel, once its writing end has given its values a type: a queue keeps
+    /// nothing for a reader that does not exist yet.
     fn make_readers(&mut self, channel: usize) -> Result<(), Error> {
         let plan: &'static ValidPlan = self.app.plan;
         let Some(make) = self.app.bench.as_ref().and_then(|bench| bench.reader(channel)) else {
@@ -141,7 +142,8 @@ impl PlayedParty<'_> {
         Ok(end.publish(caller, value).is_ok())
     }
 
-    /// Sets an alarm for an instant, given as the time since release 0; of windows and repeated alarms a test's party sets none.
+    /// Sets an alarm for an instant, given as the time since release 0. A test's party sets neither windows
+    /// nor repeated alarms.
     ///
     /// # Errors
     /// As [`PlayedParty::send`]. The inner error says why the alarm was not set.
@@ -209,7 +211,8 @@ impl PlayedParty<'_> {
 }
 
 impl<'b> PlayedParty<'b> {
-    /// The writing end of a channel, of the type `E`, which is made if the party does not have it yet; and who uses it.
+    /// The writing end of a channel, of the type `E`, made if the party does not have it yet; and the caller
+    /// that uses it.
     fn end<P: Payload, E: 'static>(
         self,
         channel: &str,
@@ -226,7 +229,7 @@ impl<'b> PlayedParty<'b> {
         if !parties.writers.contains_key(&(at, position)) {
             let end = make(&mut Create::new(&mut parties.app, at))?;
             parties.writers.insert((at, position), Box::new(end));
-            // Parties that read what this one writes.
+            // Makes the other parties' reading ends before the first value is sent.
             parties.make_readers(position)?;
         }
         parties.has_acted = true;

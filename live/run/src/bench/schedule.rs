@@ -3,9 +3,9 @@
 
 //! The instants of a run in a bench.
 //!
-//! At one instant the order is: jobs that end there, core by core, each of which runs its code now; parties that act;
-//! releases, those by values that were just sent included; and then each core decides. So a job that ends when another
-//! is released does not wait for it, as in the simulator.
+//! At one instant the order is: jobs end, core by core, and each runs its code; parties act; tasks are
+//! released, also by values that were just sent; and then each core decides. So a job that ends at the
+//! instant of another's release does not wait for that other, as in the simulator.
 
 use taut_event::{Kind, Record};
 use taut_plan::Overrun;
@@ -99,7 +99,7 @@ impl Bench {
         job.is_exhausted = true;
         match policy.remedy(Trouble::UsedUp) {
             Remedy::Report | Remedy::Wait | Remedy::Drop => {}
-            // It ends where it runs again: below all others, because it has had its budget.
+            // The job ends when it runs next. It runs below all others then, because it has had its budget.
             Remedy::End => (job.is_killed, job.sinks) = (true, true),
             Remedy::Demote => job.sinks = true,
             Remedy::Stop => self.control.overran(crate::names::position(task.in_plan)),
@@ -108,7 +108,7 @@ impl Bench {
         self.record(at, now_ns, Kind::Exhausted, number, budget_ns);
     }
 
-    /// Parties act whose instant has come.
+    /// Lets the parties act whose instant has come.
     fn run_scripts(&mut self, now_ns: u64) -> Result<(), Error> {
         let mut at = 0;
         while at < self.scripts.len() {

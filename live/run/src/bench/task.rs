@@ -33,7 +33,7 @@ pub(super) struct BenchTask {
     pub(super) body: Box<dyn Body + 'static>,
     pub(super) context: JobContext<'static>,
     pub(super) drain: Drain,
-    /// T and the offset of a periodic task (ns).
+    /// The period and the offset of a periodic task (ns).
     periodic: Option<(u64, u64)>,
     /// Whether alarms release it.
     by_alarms: bool,
@@ -74,7 +74,7 @@ pub(super) struct BenchJobState {
 }
 
 impl BenchJobState {
-    /// The instant at which something happens to the job, if it runs since `since_ns`.
+    /// The instant at which the job ends or uses up its budget, if it runs since `since_ns`.
     pub(super) fn next_ns(&self, since_ns: u64) -> u64 {
         let end_ns = since_ns.saturating_add(self.left_ns);
         let budget = self.budget.as_ref().filter(|_| !self.is_exhausted);
@@ -146,8 +146,9 @@ impl BenchTask {
         self.late.get(&self.number).map_or(0, |late| late.as_ns())
     }
 
-    /// Looks whether a channel, or a change of the service, releases the task, which has no job. Until an alarm is due, an
-    /// earlier one may be set, or it may be cancelled.
+    /// Looks whether a channel, or a change of the service, releases the task, which has no job. If an alarm
+    /// is found that is not due yet, the next call looks again: a setter may set an earlier one, or cancel
+    /// it.
     pub(super) fn poll(&mut self, now_ns: u64) {
         let is_found = self.due.is_some_and(|due| !self.by_alarms || due.arrival_ns <= now_ns);
         if self.periodic.is_some() || self.is_over || is_found || self.job.is_some() {

@@ -17,11 +17,11 @@ use crate::names::position;
 
 /// A chunk is written once it has this many bytes.
 const CHUNK_BYTES: usize = 256 << 10;
-/// A smaller chunk is written at this call of [`ValuesFile::flush`] after the last one: a killed application loses at most the
-/// values of that time.
+/// Once in so many calls, [`ValuesFile::flush`] writes a smaller chunk: a killed application loses at most
+/// the values of that time.
 const FLUSHES: u32 = 10;
 
-/// What a file of values has: its topics.
+/// The topics of a file of values.
 #[derive(Debug)]
 struct Topics {
     /// By channel.
@@ -33,7 +33,7 @@ struct Topics {
 }
 
 impl Topics {
-    /// The topics of a plan. `of_readers` says of which channels each reader has a topic of its own.
+    /// The topics of a plan. `of_readers` says for which channels each reader has a topic of its own.
     fn of(plan: &Plan, of_readers: impl Fn(usize) -> bool) -> (Self, Vec<Topic>) {
         let mut all = Vec::new();
         let mut add = |topic: Topic| {
@@ -64,7 +64,8 @@ impl Topics {
     }
 }
 
-/// Writes a file of values. After the first error it writes nothing, and counts as lost what comes.
+/// Writes a file of values. After the first error, and once the file is full, it writes nothing more, and
+/// counts what comes as lost.
 #[derive(Debug)]
 pub(crate) struct ValuesWriter {
     file: File,
@@ -75,10 +76,11 @@ pub(crate) struct ValuesWriter {
     /// Messages of the next chunk.
     waiting: u64,
     bytes: u64,
-    /// The most bytes that the file may take.
+    /// The most bytes that the file may have before its end.
     limit: u64,
     /// Messages that are in the file.
     written: u64,
+    /// Messages that were not written.
     unwritten: u64,
     is_full: bool,
     has_failed: bool,
@@ -164,7 +166,7 @@ impl ValuesWriter {
     pub(crate) fn finish(mut self, lost: u64) -> Written {
         self.write_chunk();
         let mut written = Written { messages: self.written, bytes: self.bytes, lost: lost + self.unwritten };
-        // Behind a chunk that is not whole there is no end: a reader says that the file is cut.
+        // After a chunk that is not whole the file gets no end: so a reader finds that it is cut.
         if !self.has_failed {
             let end = self.encoder.finish(VALUES_END, &values_end(written.lost));
             written.bytes += if self.file.write_all(&end).is_ok() { end.len() as u64 } else { 0 };
@@ -178,7 +180,7 @@ impl ValuesWriter {
 pub(crate) struct Written {
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
-    /// Records that are not in it.
+    /// What is not in it: records that a ring lost, and messages that were not written.
     pub(crate) lost: u64,
 }
 
@@ -204,7 +206,7 @@ impl ValuesFile {
         }
     }
 
-    /// Hands what was recorded to the system, if the last time is long ago.
+    /// Hands what was recorded to the system, once in [`FLUSHES`] calls.
     pub(crate) fn flush(&mut self) {
         self.flushes += 1;
         if self.flushes >= FLUSHES {

@@ -3,14 +3,16 @@
 
 //! What passes between a task's code and everything around it, where a channel of the task is recorded.
 //!
-//! Every end of a channel, and every question of a job for the time, goes through the task's event recorder, and so through
-//! its [`TaskValues`]. In a run they copy what passes into a ring. In a replay of code they give what passed in the recorded
-//! run, and keep what the code does now. A task that is neither pays one branch for each.
+//! Every end of a channel, and every question of a job for the time, goes through the task's event recorder,
+//! and so through its [`TaskValues`]. In a run they copy what passes into a ring. In a replay of code they
+//! give what passed in the recorded run, and keep what the code does in the replay. A task that is neither
+//! recorded nor replayed pays one branch for each.
 //!
-//! **What is kept.** The value of each send to a recorded channel, by its sender; of a channel that a client writes, the value
-//! of each read, by its reader, as no one else in the process sees it. Of a task whose code can be replayed
-//! ([`taut_plan::Plan::replays`]), also all interactions, in order: what each job read, and every answer that it got. A
-//! reader of another channel names the number of what it read, so no value is kept twice.
+//! **What is kept.** The value of each send to a recorded channel, by its sender. If a client writes the
+//! channel, the value of each read, by its reader, because nobody else in the process sees it. For a task
+//! whose code can be replayed ([`taut_plan::Plan::replays`]), also all interactions, in order: what each job
+//! read, and every answer that it got. A reader of another channel keeps only the number of what it read, so
+//! no value is kept twice.
 
 mod file;
 mod replayed;
@@ -29,7 +31,7 @@ pub(crate) use self::replayed::{Answers, Replayed, ReplayedTask, answers};
 struct RecordedEnd {
     sends: bool,
     reads: bool,
-    /// Values that were read and kept.
+    /// How many values were read and kept.
     read: u64,
 }
 
@@ -48,7 +50,8 @@ impl RecordedEnds {
         Self(of.collect())
     }
 
-    /// In a replay: all that it sends to recorded channels, and all that it reads, as its sender may not be replayed.
+    /// In a replay: all that the task sends to recorded channels, and all that it reads of them, because
+    /// their senders may not be replayed.
     pub(crate) fn in_replay(plan: &Plan) -> Self {
         let of = plan.channels.iter();
         Self(
@@ -56,7 +59,7 @@ impl RecordedEnds {
         )
     }
 
-    /// The value if sends of the channel are kept.
+    /// The value if sends to the channel are kept, else nothing.
     fn sent<'v>(&self, channel: u16, value: &'v [u8]) -> &'v [u8] {
         if self.0.get(usize::from(channel)).is_some_and(|of| of.sends) { value } else { &[] }
     }
@@ -82,19 +85,21 @@ pub(crate) struct ValueTap {
     logs: bool,
 }
 
-/// What becomes of what passes between a task's code and everything around it.
+/// What is done with everything that passes between a task's code and its surroundings.
 #[derive(Debug, Default)]
 pub(crate) enum TaskValues {
     /// Nothing.
     #[default]
     Unrecorded,
-    /// It is recorded. A cell, as a job may ask for the time through a shared reference; one thread uses it.
+    /// It is recorded. A cell, because a job may ask for the time through a shared reference; one thread uses
+    /// it.
     Recorded(RefCell<ValueTap>),
     /// It is answered from a recorded run.
     Replayed(Box<RefCell<ReplayedTask>>),
 }
 
-/// What a replay answers to a read: how many values were dropped before the one that it gives, and that one's channel.
+/// What a replay answers to a read: how many values were dropped before the one that it gives, and that one's
+/// channel. `None` if there is no value.
 pub(crate) type ReadAnswer = Option<(u64, u16)>;
 
 impl TaskValues {
@@ -106,7 +111,7 @@ impl TaskValues {
         (Self::Recorded(RefCell::new(tap)), Some(drain))
     }
 
-    /// Whether the present job's interactions are kept in all.
+    /// Whether all interactions of the task's jobs are kept.
     #[inline]
     pub(crate) fn logs(&self) -> bool {
         match self {
@@ -300,7 +305,7 @@ record = true
     const SETTINGS: u16 = 0;
     const POWER: u16 = 1;
 
-    /// What a job reads now, and when it was sent; `None` if there is no value.
+    /// What a job of the replay reads, and when it was sent; `None` if there is no value.
     fn read(values: &TaskValues) -> Option<(u64, u64)> {
         let mut stamped = [0; STAMP_BYTES as usize + 8];
         let answer = values.answer_read(SETTINGS, &mut stamped).expect("a replay");
@@ -343,7 +348,7 @@ record = true
         values.next_job(answers(&plan, job).unwrap());
         assert_eq!(read(&values), None);
         assert_eq!([read(&values), read(&values)], [Some((100, 12)), Some((200, 13))]);
-        // Questions more than in the recorded job: the newest value, the same time.
+        // Questions beyond those of the recorded job: the newest value, the same time.
         assert_eq!([read(&values), read(&values)], [Some((300, 14)); 2]);
         assert_eq!([values.clock(|| 99), values.clock(|| 99)], [15, 15]);
         assert_eq!([values.used(|| 0, || 99), values.used(|| 0, || 99)], [4, 4]);

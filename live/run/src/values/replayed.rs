@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The task of a replay: what its jobs got in the recorded run, and what they do now.
+//! The task of a replay: what its jobs got in the recorded run, and what they do in the replay.
 //!
-//! Each kind of question is answered by itself, in the order of the recorded job: the third look at a channel gets what the
-//! third look got. So code that asks in another order gets the same answers. A question more than in the recorded job gets
-//! what a channel gives to which nothing came: an empty queue, the same newest value, the same time.
+//! Each kind of question is answered by itself, in the order of the recorded job: the third look at a channel
+//! gets what the third look got. So code that asks in another order gets the same answers. If a job asks more
+//! often than the recorded one, it is answered as if nothing had come since: an empty queue, the same newest
+//! value, the same time.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -24,12 +25,12 @@ struct Read {
     stamped: Vec<u8>,
 }
 
-/// What the present job got in the recorded run.
+/// What the replayed job got in the recorded run.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     /// By the first lane of a message, or by channel: in order, `None` if there was no value.
     reads: HashMap<u16, VecDeque<Option<Read>>>,
-    /// By channel: when, and whether it took the value.
+    /// By channel: the instant of each send (ns), and whether the channel took the value.
     sends: HashMap<u16, VecDeque<(u64, bool)>>,
     clocks: VecDeque<u64>,
     used: VecDeque<u64>,
@@ -73,7 +74,7 @@ pub(crate) fn answers(plan: &Plan, job: &RecordedJob<'_>) -> Option<Answers> {
             Interaction::Sent { channel, .. } => {
                 answers.sends.entry(channel).or_default().push_back((*at_ns, true));
             }
-            // The sending end finds that by itself.
+            // The sending end counts what the job sends, and refuses by itself.
             Interaction::Refused { too_many: true, .. } => {}
             Interaction::Refused { channel, too_many: false } => {
                 answers.sends.entry(channel).or_default().push_back((*at_ns, false));
