@@ -25,15 +25,15 @@ payload_with! {
     pub(crate) struct Value { pub(crate) urgency: u32, pub(crate) sender: u32, pub(crate) number: u64 }
 }
 
-/// What readers got, by channel and sender: how many values, and the largest number. Each task has its own, so no job waits
-/// for another or uses the heap.
+/// What readers got, by channel and sender: how many values, and the largest number. Each task has a `Seen` of its own, so
+/// no job waits for another or uses the heap.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     senders: usize,
     counts: Vec<(u64, u64)>,
     /// By channel: the alarms that were cancelled in time.
     prevented: Vec<u64>,
-    /// What must not be.
+    /// What must not happen, in words.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ impl Seen {
         }
     }
 
-    /// A value has come. `ordered`: numbers of one sender rise; `lost`: how many are missing since the last one.
+    /// Counts a value. `ordered`: its number must be the next one of its sender, after `lost` numbers that are missing.
     fn take(&mut self, channel: usize, value: &Value, ordered: bool, lost: u64) {
         let entry = &mut self.counts[channel * self.senders + value.sender as usize];
         let next = entry.1 + 1 + lost;
@@ -72,7 +72,7 @@ impl Seen {
         self.prevented[channel]
     }
 
-    /// As [`Seen::take`], of a channel that may lose values.
+    /// Counts a value of a channel that may lose values: its number is not checked.
     pub(crate) fn take_any(&mut self, channel: usize, value: &Value) {
         self.take(channel, value, false, 0);
     }
@@ -122,21 +122,21 @@ enum Input<'p> {
 }
 
 impl Output<'_> {
-    /// What a job of this task writes: all that it may send.
+    /// Sends all that a job may send.
     fn send(&mut self, job: &mut Job<'_>, (number, draw, seen): (u32, &mut Draw, &mut Seen)) {
         match self {
             Self::Queue { end, sends, next } => {
                 for _ in 0..*sends {
                     let urgency = draw.pick(0, 3) as u32;
                     let value = Value { urgency, sender: number, number: *next };
-                    // Only a queue to a reader that is not real-time may be full.
+                    // A queue to a reader that is not real-time may be full, and any queue while the machine stalls.
                     if end.send(job, value).is_ok() {
                         *next += 1;
                     }
                 }
             }
             Self::Alarm { at, end, next, last } => {
-                // It may be over, or its receiver may be taking it.
+                // The alarm may be over, or its receiver may be taking it.
                 if let Some(token) = last.take().filter(|_| draw.chance(20))
                     && end.cancel(job, token) == Cancellation::Prevented
                 {
@@ -155,7 +155,7 @@ impl Output<'_> {
 }
 
 impl Input<'_> {
-    /// What a job reads: all that it may take.
+    /// Takes all that a job may take.
     fn take(&mut self, job: &mut Job<'_>, seen: &mut Seen) {
         match self {
             Self::Queue { at, ordered, end, .. } => {
@@ -201,7 +201,7 @@ struct Works<'p> {
     draw: Draw,
     seen: Seen,
     shared: Shared,
-    /// The channel whose values the runtime hands over.
+    /// The channel whose values the runtime hands over; `usize::MAX` if there is none.
     handed: usize,
     /// Whether the service restarts after a panic.
     may_panic: bool,
@@ -227,7 +227,7 @@ impl<'p> Works<'p> {
                         let end = create.alarm_setter(lane(channel).unwrap_or_default())?;
                         Output::Alarm { at, end, next: 1, last: None }
                     }
-                    // No manifest that is drawn has one.
+                    // No drawn manifest has a bulk channel.
                     ChannelKind::Bulk => continue,
                     ChannelKind::Queue => {
                         let end = create.queue_writer(lane(channel).unwrap_or(&channel.name))?;
@@ -282,7 +282,7 @@ impl<'p> Works<'p> {
             seen.take(self.handed, &value, true, 0);
         }
         self.inputs.iter_mut().for_each(|input| input.take(job, seen));
-        // What the runtime unwinds as it does after a panic, without a message.
+        // To the runtime this is a panic; unlike `panic!` it prints no message.
         if self.may_panic && self.draw.chance(1) {
             std::panic::resume_unwind(Box::new(()));
         }
@@ -292,7 +292,7 @@ impl<'p> Works<'p> {
         Ok(())
     }
 
-    /// A best-effort task: sends as fast as it may, or receives all there is. A sender also changes services and modes.
+    /// A best-effort task: sends at drawn intervals, or receives all there is. A sender also changes services and modes.
     fn in_background(mut self, context: &mut Context<'_>, control: &Control, names: &Names) {
         while !context.stopping() {
             if self.inputs.is_empty() && self.draw.chance(10) {
@@ -319,7 +319,7 @@ impl<'p> Works<'p> {
 
 impl Component for Works<'_> {}
 
-/// A component that has failed is not finished, but its values count as well.
+/// The runtime does not call `finish` of a component that has failed, but its values count as well.
 impl Drop for Works<'_> {
     fn drop(&mut self) {
         self.seen.show(&self.shared);
@@ -364,7 +364,7 @@ impl Names {
         }
     }
 
-    /// One change; it is refused while an earlier one is under way.
+    /// Asks for one change; the runtime refuses it while an earlier one is under way.
     pub(crate) fn change(&self, control: &Control, draw: &mut Draw) {
         if let Some(mode) = draw.one(&self.modes) {
             let _ = control.change_mode(mode);
@@ -402,7 +402,7 @@ pub(crate) struct Code<'c> {
     pub(crate) plan: &'c Plan,
     pub(crate) seed: u64,
     pub(crate) shared: &'c Shared,
-    /// Whether jobs execute for a while. In virtual time a bench says for how long.
+    /// Whether jobs execute for a while. In virtual time the bench decides for how long.
     pub(crate) spins: bool,
 }
 

@@ -202,15 +202,15 @@ fn message(text: &mut String, draw: &mut Draw, senders: &[String]) {
     );
 }
 
-/// A broadcast to a task that it releases, some that look, and an observer.
+/// A broadcast to a task that it releases, to some that look at their releases, and to an observer.
 fn broadcast(text: &mut String, draw: &mut Draw, senders: &[String]) {
     let (from, others) = (&senders[0], &senders[1..]);
     let sends = draw.pick(1, 2);
-    // A task that each value releases keeps up with the fastest period, 4 ms.
+    // A task that each value releases keeps up with two values in the shortest period, 4 ms.
     task(text, "hears", "{ sporadic = \"2ms\", trigger = \"all\" }", 2, 60);
     text.push_str("[tasks.watches]\nclass = \"best-effort\"\n");
     let mut to = vec!["hears", "watches"];
-    // A device's task looks when its device releases it.
+    // The device's task is left out: it looks only when its device releases it, which may be too seldom.
     to.extend(others.iter().map(String::as_str).filter(|name| *name != "senses" && draw.chance(60)));
     let reception = draw.one_of(&["poll", "wait"]);
     let _ = write!(

@@ -3,10 +3,10 @@
 
 //! Draws applications, plans them, executes each for a moment, and judges: no bound of the plan is exceeded beyond what the
 //! machine's own stalls explain, no value of a real-time sender is lost, no value comes twice, and what was lost of the others
-//! was counted. A run on dispatched cores is replayed by `taut replay` as well, if its path is given. Many more run in virtual
-//! time before, where the machine excuses nothing.
+//! was counted. If the path of `taut` is given, `taut replay` replays each run on dispatched cores. Before that, the program
+//! runs many more applications in virtual time, where the machine excuses nothing.
 //!
-//! `cargo xtask soak applications` builds it and starts it.
+//! `cargo xtask soak applications` and a step of `cargo xtask ci` build it and start it.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 
 mod code;
@@ -38,16 +38,16 @@ struct Arguments {
     /// How many applications are executed.
     #[arg(long, default_value_t = 20)]
     runs: u64,
-    /// How many applications run in virtual time, before.
+    /// How many applications run in virtual time before that.
     #[arg(long, default_value_t = 0)]
     in_virtual_time: u64,
-    /// What the applications follow from.
+    /// The applications are those of the seeds after this one: `--seed 6 --runs 1` executes that of seed 7.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How long each runs (ms).
     #[arg(long, default_value_t = 300)]
     length: u64,
-    /// Ends after this time (s), whatever is left.
+    /// Executes no further application after this time (s).
     #[arg(long)]
     seconds: Option<u64>,
     /// The command `taut`, for replays.
@@ -161,7 +161,8 @@ fn planned(manifest: &str) -> Result<Option<Plan>, String> {
     let source = SourceText { name: "taut.toml".to_owned(), text: manifest.to_owned() };
     let loaded = load(&source, &[]);
     let Some(model) = loaded.model else {
-        // More is sent than is taken, or a lane could be full: a proof is refused, by the rules of the model.
+        // The model refuses these without a proof: more is sent than is taken, a capacity is too small, or nothing bounds a
+        // delivery.
         let refusals = ["TAUT0407", "TAUT0408", "TAUT0419"];
         let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
         return if refusals.iter().any(|code| shown.contains(code)) { Ok(None) } else { Err(shown) };
@@ -173,7 +174,7 @@ fn planned(manifest: &str) -> Result<Option<Plan>, String> {
 
 /// Why a run does not count as good.
 enum Problem {
-    /// The machine does not run it.
+    /// The machine cannot run it.
     Skipped(String),
     /// Something is wrong.
     Found(String),
@@ -186,7 +187,7 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// Says nothing.
+/// Prints only what is wrong: a task that is stuck, or whose `finish` fails.
 struct Quiet;
 
 impl RunObserver for Quiet {
@@ -274,7 +275,7 @@ fn of_readers(plan: &Plan, at: usize, run: &Run, sent: u64) -> Result<u64, Strin
                 _ => {}
             }
         }
-        // A task of a service takes no part while that does not run.
+        // A task of a service takes no part while its service does not run.
         let gets_all = matches!(plan.tasks[task].class, ClassPlan::RealTime { .. })
             && plan.tasks[task].service.is_none();
         let is_short = gets_all && (lost > 0 || sent - sent.min(received) > channel.capacity.into());
@@ -287,8 +288,8 @@ fn of_readers(plan: &Plan, at: usize, run: &Run, sent: u64) -> Result<u64, Strin
     Ok(all)
 }
 
-/// Whether each value that was sent was received, waits still, or was counted as lost. While the machine stood still, a receiver
-/// may have come too late for all that its queue holds: where `report` has evidence of that for this channel.
+/// Checks that each value that was sent was received, still waits, or was counted as lost. While the machine stalls, a
+/// receiver may come too late for a full queue: that is excused for the channels of which `report` shows it.
 fn counted(plan: &Plan, run: &Run, seen: &Seen, report: Option<&Report>) -> Result<(), String> {
     if let Some(wrong) = seen.wrong.first() {
         return Err(wrong.clone());
@@ -301,14 +302,14 @@ fn counted(plan: &Plan, run: &Run, seen: &Seen, report: Option<&Report>) -> Resu
             run.records.iter().filter(move |record| record.kind == kind && usize::from(record.subject) == at)
         };
         let (sent, mut received) = (of(Kind::Send).count() as u64, of(Kind::Receive).count() as u64);
-        // What an alarm's setter got back was never sent.
+        // A cancelled alarm was sent; one that was refused (`Drop`) was not.
         let gone = if channel.is_timed() { seen.prevented(at) } else { dropped(&of(Kind::Drop)) };
         if channel.broadcast {
             received = of_readers(plan, at, run, sent)?;
         } else if received > sent || sent - received > u64::from(channel.capacity) + gone {
             return Err(format!("`{}`: {sent} sent, {received} received", channel.name));
         }
-        // All lanes of a message have the first lane's place in what was seen.
+        // `Seen` counts all lanes of a message under the first lane.
         let place = channel.lane.as_ref().map_or(at, |lane| plan.lanes(&lane.message)[0].0);
         let sender = plan.task(&channel.writer.name).and_then(|task| u32::try_from(task).ok());
         let (count, largest) = sender.map_or((0, 0), |sender| seen.of(place, sender));

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! The same applications in virtual time: the same code over the same plan, in a bench, where the machine adds nothing. So no
-//! bound may be exceeded at all. Jobs execute for drawn times, up to the whole of what they may, and what is outside of the
-//! real-time side acts at drawn instants.
+//! bound may be exceeded at all. Jobs execute for drawn times, up to all that they may, and what is outside of the real-time
+//! side acts at drawn periods.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -58,13 +58,13 @@ pub(crate) fn recorded(
     }
     bench.run_for(length)?;
     let bytes = bench.recording()?;
-    // A component whose last job has panicked has no end.
+    // Jobs of a service that restarts are drawn to panic, and `end` reports a panic as an error.
     let restarts = plan.services.iter().any(|service| service.on_failure.is_some());
     bench.end().or_else(|error| if restarts { Ok(()) } else { Err(error) })?;
     Run::from_bytes(&bytes).map_err(|error| Error::Application(error.into()))
 }
 
-/// Plays what is not real-time: one that sends, and changes services and modes, and one that receives.
+/// Plays the best-effort tasks: one sends, and changes services and modes; up to two receive.
 fn play(bench: &mut Bench, plan: &Plan, draw: &mut Draw, shared: &Shared) -> Result<(), Error> {
     let position = |name: &str| plan.task(name).and_then(|at| u32::try_from(at).ok());
     if let Some(number) = position("noise") {
