@@ -154,7 +154,7 @@ const COUNTED: [&str; 9] =
     ["QrtR", "QrtR in place", "QrtWo", "QrtWc", "rtrb", "SDrtR", "SDrtW", "Hybrid", "triple_buffer"];
 /// The sizes of values, in bytes. A repeating instruction copies larger values, so their count would say little.
 const COUNTED_BYTES: [u32; 2] = [8, 64];
-/// The number of operations of each kind.
+/// How many values are put in and taken out.
 const COUNTED_TIMES: u32 = 10_000;
 
 /// Counts the instructions of an operation and writes them to the folder of the recorded run.

@@ -23,7 +23,9 @@ use crate::spread::{Spread, in_turns, percentile};
 const ROUNDS: usize = 9;
 /// Seconds per side and round.
 const SIDE_S: u64 = 2;
+/// Of both readers.
 const PRIORITY: u8 = 80;
+/// Between two writes, as in `dev/device`.
 const PERIOD: Duration = Duration::from_millis(2);
 
 /// The medians of both sides of a round, in ns.
@@ -38,7 +40,7 @@ pub(crate) struct Round {
 /// # Errors
 /// If a side cannot run as intended: without the privilege for real-time priorities there is nothing to compare.
 pub(crate) fn measure(tree: &Tree) -> Result<Vec<Round>, String> {
-    // The device stays open to the end. If it does not exist or may not be opened, both sides run without it.
+    // Held to the end. If the device does not exist or may not be opened, both sides run without it.
     let hold = taut_sys::machine::dma_latency_hold();
     if let Err(error) = &hold {
         println!("wake-up latency is not held down: {error}");

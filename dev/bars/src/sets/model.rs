@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The bars of what the programming model is made of: messages from many senders to one receiver, and broadcast from one
-//! writer to many readers, compared with others in the same run, the order of alarms, and blocks that move, by
-//! `taut-peers messages`; and virtual time, by the example `virtual_time` of cochlear.
+//! The bars of what the programming model is made of. `taut-peers messages` measures messages from many senders to one
+//! receiver, and broadcast from one writer to many readers, beside others in the same run; the order of alarms; and blocks
+//! that move. The application `dev/device` shows how soon a device is read, the example `virtual_time` of cochlear how fast
+//! virtual time is.
 
 use serde_json::{Map, Value};
 use xtask::{Command, Tree};
@@ -15,26 +16,27 @@ use crate::row::{Held, Row};
 
 /// Rounds.
 const ROUNDS: usize = 11;
-/// What a send may cost, in pushes of its queue (and an exchange, where a receiver may sleep).
+/// What a send may cost, in pushes of its queue (and an exchange, where a receiver may sleep); and what a push to 16 readers
+/// may, in pushes to one.
 const SEND: f64 = 1.3;
 /// What a take out of 300 lanes may cost, in ns, where the other processor has just sent.
 const TAKE_NS: f64 = 200.0;
-/// The percentages of its time for which the receiver is busy with messages that are not urgent.
+/// Messages that are not urgent ask for these percentages of the receiver's time.
 const SHARES: [u32; 4] = [10, 50, 90, 120];
-/// An urgent message waits at most this part of what it waits with others.
+/// What an urgent message may wait, as a part of its wait with other people's objects.
 const URGENT: f64 = 1.0 / 3.0;
 /// The same beside a heap whose receiver is idle for most of the time: with both, an urgent message waits for at most the
 /// one that is being handled, and the heap is seldom locked.
 const IDLE: f64 = 1.0;
 
-/// What a change of the order of 10,000 pending alarms may cost, in ns: on average, and one of a thousand.
+/// What a change of the order of 10,000 pending alarms may cost, in ns: on average, and at p99.9.
 const ALARM_MEAN_NS: f64 = 100.0;
 const ALARM_HIGH_NS: f64 = 500.0;
 
-/// What it may take to move a block of 10 MiB, in the time for one of 64 B.
+/// The time to move a block of 10 MiB may be this multiple of the time for one of 64 B.
 const MOVED: f64 = 1.05;
 
-/// What a device takes to its job, in the time that it takes to a thread that blocks in `read`.
+/// The time from a device to its job may be this multiple of that to a thread that blocks in `read`.
 const READY: f64 = 1.1;
 
 /// What a thousand seconds of virtual time may take, in ms: cochlear's components without their FFT, in a bench.
