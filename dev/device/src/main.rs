@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A device that tells when it was written to, and the task that it releases. At the end the program writes how long each
-//! value took from the write until the job had read it, in ns, a line each, to `latencies` in the folder of the recording.
+//! A device whose bytes are the instant of their write, and the task that it releases. At the end the program writes how long
+//! each value took from the write until the job had read it, in ns, a line each, to `latencies` in the folder of the recording.
 
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
 use taut::{App, Component, Context, Device, Duration, Error, Failure, Job, Task};
 
-/// Values that are kept: more than a run of half a minute has.
+/// Values that are kept: more than a run of a quarter of a minute has.
 const KEPT: usize = 8_000;
 const PERIOD: Duration = Duration::from_ms(2);
 
