@@ -66,7 +66,8 @@ fn lower_mean(samples: &mut [u64]) -> f64 {
     lower.iter().sum::<u64>() as f64 / lower.len() as f64
 }
 
-/// Times `call` once in a while, and returns ns, less what the timer takes. Before each call it waits until `ready`.
+/// Times `call` again and again, and returns ns, less what the timer takes. Before each call it waits until `ready`, but not
+/// beyond 400 ms in all.
 pub(super) fn timed(
     surroundings: &Surroundings,
     mut ready: impl FnMut() -> bool,
@@ -125,7 +126,7 @@ enum How {
     Notify,
 }
 
-/// What one side uses, on lines of its own: the other side's private data must not be beside it.
+/// What one side uses, on lines of its own: no data of the other side lie on them.
 #[repr(align(128))]
 #[derive(Default)]
 pub(super) struct Apart<E>(pub(super) E);
@@ -179,7 +180,7 @@ fn take(surroundings: &Surroundings, count: usize, flags: bool) -> Result<f64, S
         let (asked, missed) = (Cell::new(0), Cell::new(0_u64));
         let ready = || {
             if asked.get() == sent.0.load(Acquire) {
-                // The first look, for the next value.
+                // Asks for the next value, once.
                 if wanted.0.load(Relaxed) == asked.get() {
                     wanted.0.store(asked.get() + 1, Release);
                 }

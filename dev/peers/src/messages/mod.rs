@@ -14,7 +14,8 @@
 //! | `block of SIZE` | ns from the loan of a block until the other processor has received it and looked at its first 64 bytes |
 //! | `alarm insert WHAT`, `alarm cancel WHAT`, `alarm expire WHAT` | ns of one change of the order of 10,000 pending alarms: the mean, p99.9 |
 //!
-//! A round measures everything once. All figures of a call are means of the lower nine tenths, less what the timer takes.
+//! A round measures everything once. The figures of a call and of a block are means of the lower nine tenths, those of alarms
+//! are of all samples; each is less what the timer takes.
 
 mod alarms;
 mod blocks;

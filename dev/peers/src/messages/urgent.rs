@@ -3,8 +3,8 @@
 
 //! How long the most urgent message waits while 300 other senders flood the receiver.
 //!
-//! The receiver handles each message for [`SERVICE_NS`] and looks for the next one: it never sleeps, so that no wake of the
-//! kernel's is in the figures. On the other processor a thread sends the messages of 300 senders, one each, all at once,
+//! The receiver handles each message for [`SERVICE_NS`] and looks for the next one: it never sleeps, so the figures contain
+//! no wake-up by the kernel. On the other processor a thread sends the messages of 300 senders, one each, all at once,
 //! again and again; a thread of higher priority there sends the urgent ones, at random instants. A queue that has no room
 //! refuses a message of the 300; it has more room than the urgent ones need.
 
@@ -35,10 +35,10 @@ const SERVICE_NS: u64 = 2_000;
 pub(super) const SHARES: [f64; 4] = [0.1, 0.5, 0.9, 1.2];
 /// The length of a trial, in ms.
 const TRIAL_MS: u32 = 200;
-/// Between two urgent messages, in µs: at least, and at random up to as much more.
+/// The least gap between two urgent messages, in µs. Gaps are random, and less than twice as long.
 const GAP_US: u64 = 60;
 
-/// The number of an urgent message in its second word, and 0 of any other in the first.
+/// The first word of an urgent message, whose second word is its number. The first word of any other message is 0.
 const URGENT: u64 = 1;
 
 /// The urgent sender's end, those of the others, and the receiver's.
@@ -82,10 +82,10 @@ impl Carries for Lanes {
     }
 }
 
-/// A heap under a mutex: the most urgent first, of equal ones the first.
+/// A heap under a mutex: the most urgent message first, of equally urgent ones the first that was sent.
 struct Heap;
 
-/// The messages, and how many there were.
+/// The messages, and how many were sent.
 type Ordered = Mutex<(BinaryHeap<(u64, std::cmp::Reverse<u64>, Value)>, u64)>;
 
 impl Carries for Heap {
@@ -180,6 +180,7 @@ struct Seen {
     others: usize,
 }
 
+/// Floods the receiver for a trial: p50 and p99 of the urgent messages' waits, ns, and how many others went before one.
 fn flooded<C: Carries>(surroundings: &Surroundings, share: f64) -> Result<[Named; 3], String> {
     let (mut urgent, mut others, mut receiver) = C::made()?;
     let service = surroundings.clock.ticks(Duration::from_nanos(SERVICE_NS));
@@ -198,7 +199,7 @@ fn flooded<C: Carries>(surroundings: &Surroundings, share: f64) -> Result<[Named
                     *sends = mine;
                 }
             });
-            // The thread is born at this one's priority, and runs only if this one lets it.
+            // The new thread starts at this one's priority, so it runs only while this one sleeps.
             while !above.load(Relaxed) {
                 thread::sleep(Duration::from_micros(20));
             }
@@ -230,7 +231,7 @@ fn flooded<C: Carries>(surroundings: &Surroundings, share: f64) -> Result<[Named
     ])
 }
 
-/// Takes messages for the length of a trial, each at a cost: the urgent ones, and when each other was started.
+/// Takes and handles messages for the length of a trial. Returns the urgent ones, and when each of the others started (ticks).
 fn take_for<C: Carries>(receiver: &mut C::Receiver, trial: u64, service: u64) -> (Vec<Seen>, Vec<u64>) {
     // Room for more than can come, so that nothing is allocated meanwhile.
     let (mut seen, mut starts) = (Vec::with_capacity(1 << 14), Vec::with_capacity(1 << 18));
@@ -253,7 +254,7 @@ fn take_for<C: Carries>(receiver: &mut C::Receiver, trial: u64, service: u64) ->
     }
 }
 
-/// Sends urgent messages at random gaps until the trial is over; when each send began and ended.
+/// Sends urgent messages at random gaps until the trial is over. Returns when each send began and ended (ticks).
 fn urgent_sends<C: Carries>(sender: &mut C::Sender, signals: &Signals) -> Vec<(u64, u64)> {
     let (mut random, mut sends) = (0x9e37_79b9_u64, Vec::with_capacity(1 << 14));
     while !signals.stopped() {
@@ -271,7 +272,8 @@ fn urgent_sends<C: Carries>(sender: &mut C::Sender, signals: &Signals) -> Vec<(u
     sends
 }
 
-/// How long urgent messages waited, and the most others that were started between the end of a send and its start.
+/// How long each urgent message waited (ticks), and the largest number of others that started between the end of an urgent
+/// send and the start of its message.
 fn waits(sends: &[(u64, u64)], seen: &[Seen], starts: &[u64]) -> (Vec<u64>, usize) {
     let (mut waits, mut most) = (Vec::new(), 0);
     for seen in seen {
