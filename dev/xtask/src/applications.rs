@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Random applications, executed: a step of CI, and as long as one likes.
+//! Random applications, executed: as a step of CI, and as a soak for a given time.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(crate) fn step() -> Step {
     })
 }
 
-/// Runs random applications in virtual time, and executes others for some minutes; replays those of dispatched cores.
+/// Runs random applications in virtual time, then executes others for `minutes`, and replays those of dispatched cores.
 pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
     let built = Command::line("cargo build --locked --release -p taut-cli --bin taut").dir(tree.root());
     if built.show() != End::Code(0) {

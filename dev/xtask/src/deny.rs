@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `cargo deny` checks the crates that we depend on: their licences, crates that are there in several versions, where
-//! crates come from, and advisories. `deny.toml` says what is allowed.
+//! `cargo deny` checks the crates that we depend on: their licences, versions that stand beside one another, where crates
+//! come from, and advisories. `deny.toml` says what is allowed.
 
 use std::path::PathBuf;
 use std::time::Duration;

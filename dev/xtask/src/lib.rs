@@ -125,7 +125,7 @@ enum Task {
         /// How long
         #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1440))]
         minutes: u64,
-        /// Ordinary threads that keep the machine busy beside `execute`; as many as processors if nobody says
+        /// Ordinary threads that keep the machine busy beside `execute`; by default as many as processors
         #[arg(long, requires = "name")]
         load: Option<usize>,
         /// Of `mutants`, this area alone

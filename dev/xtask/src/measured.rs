@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `dev/bars`: what is measured, and is no check. It runs in release mode, and knows its own arguments.
+//! Starts `dev/bars`, which measures. It runs in release mode, and parses its own arguments.
 
 use std::process::ExitCode;
 

@@ -3,9 +3,9 @@
 
 //! The nightly toolchain, which Miri, the sanitizers and the fuzzer need.
 //!
-//! It is pinned by date: from one day to the next Miri finds other errors, and flags change their meaning. Where rustup
-//! cannot install it, because the machine does not reach the archive of releases, a toolchain that is called `nightly`
-//! stands in for it if its compiler is no older.
+//! It is pinned by date, because from one day to the next Miri finds other errors, and flags change their meaning. A machine
+//! that does not reach the archive of releases cannot install it. There a toolchain that is called `nightly` stands in for
+//! it, if its compiler is no older.
 
 use crate::command::Command;
 

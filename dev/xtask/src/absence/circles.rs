@@ -70,7 +70,7 @@ fn imports(files: &[(String, String)]) -> Imports {
     imports
 }
 
-/// All circles: sets of modules of which each reaches each other.
+/// All circles: sets of modules each of which imports each other, directly or by way of others.
 fn circles(imports: &Imports) -> BTreeSet<BTreeSet<String>> {
     let reach = |from: &String| {
         let (mut seen, mut open) = (BTreeSet::new(), vec![from.clone()]);

@@ -26,8 +26,7 @@ const PROTOCOLS: &[&str] = &["live/share/src/queue/", "live/share/src/state/"];
 const STATES: &[&str] = &["live/share/src/state/"];
 const LOCKS: &[&str] = &["live/lock/src/queued", "live/lock/src/spin"];
 
-/// One line for each name. An entry that is not needed is a finding, so that the list becomes no longer than it must
-/// be.
+/// One line for each name. An entry that is not needed is a finding, which keeps the list short.
 const FAMILIES: &[Family] = &[
     family("Writer", PROTOCOLS, "an end of a protocol, reached through its module: `state::chen::Writer`"),
     family("Reader", PROTOCOLS, "an end of a protocol, reached through its module"),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The recipes of CONTRIBUTING.md for common changes list exactly the files that such a change touches: those in which
-//! a neighbour stands, which the recipe names.
+//! The recipes of CONTRIBUTING.md for common changes list exactly the files that such a change touches. Each recipe names a
+//! neighbour of the new thing, and the files are those that name the neighbour.
 
 use std::collections::BTreeSet;
 
@@ -88,7 +88,7 @@ fn a_recipe_lists_the_files_of_its_neighbour() {
         let (listed, naming) = (listed(&text, recipe), naming(&tree, recipe));
         let unique: BTreeSet<&String> = listed.iter().collect();
         assert!(listed.len() > 3 && unique.len() == listed.len(), "{}: {listed:?}", recipe.begins);
-        // A table for people may stand in a comment, and a file of the neighbour alone has its name.
+        // A table for people may name it in a comment, and a file about the neighbour alone may name it in its path only.
         let named = |path: &String| {
             recipe.neighbour.iter().any(|word| tree.read(path).contains(word) || path.contains(word))
         };
