@@ -31,7 +31,7 @@ pub enum ChangeError {
     Ceiling {
         /// Its position on its core.
         resource: u32,
-        /// The task's.
+        /// The task's position on its core.
         task: u32,
     },
     /// The task's priority counts among the users of a resource of several cores.
@@ -39,7 +39,8 @@ pub enum ChangeError {
         /// Its position on its core.
         task: u32,
     },
-    /// With one more level too many jobs could have begun at once: the core has 90 threads, and more tasks.
+    /// The task would need a level of its own. Then more jobs could have begun at once than the core has threads: it has
+    /// 90, and more tasks.
     Levels {
         /// Its position on its core.
         task: u32,

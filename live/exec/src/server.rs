@@ -69,7 +69,7 @@ pub struct ServerId {
 pub(crate) type AnyServer = Any<Box<[Replenishment]>>;
 pub(crate) type AnyServerEntry = ServerEntry<AnyServer>;
 
-/// What a server's budget follows from.
+/// The parameters of a server, from which its budget follows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Periods {
     pub(crate) policy: ServerPolicy,

@@ -22,8 +22,8 @@
 //! sleeps during the donation: the job would be complete.
 //!
 //! **What ends the donation**: the dispatcher, or a worker that completes a job, when it decides that the job runs
-//! without a budget; the dispatcher, when others have waited in the same server for a period, and when the executor
-//! stops.
+//! without a budget; the dispatcher, when others wait in the same server and the donation has lasted a period, and when
+//! the executor stops.
 //!
 //! **Loose** enforcement has no priorities to donate: the job completes at once, and the thread runs as before.
 
@@ -34,8 +34,8 @@ use crate::job::Job;
 impl Job<'_> {
     /// Lets another thread of this process, on the core's processor, run in the place of this job, at its priority
     /// and within its server's budget. Returns when that thread waits for something, when the budget is used up, when
-    /// others have waited in the server for a period, or when the executor stops. From then on it is an ordinary
-    /// thread (`SCHED_OTHER`).
+    /// others wait in the server and the donation has lasted a period, or when the executor stops. From then on that
+    /// thread is an ordinary one (`SCHED_OTHER`).
     ///
     /// `tid` is its Linux thread id. It must be a thread of this process for as long as the executor runs, or 0. With
     /// 0, and for a task that is not set up by [`TaskSetup::donates`](crate::TaskSetup::donates), nothing happens.

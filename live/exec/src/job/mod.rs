@@ -58,7 +58,7 @@ pub trait Work: Send {
 
     /// For a task that is [`TaskSetup::admitted`](crate::TaskSetup::admitted): whether the task may go on with release
     /// `next`, counted from 0. If `begins`, that release begins a job. The executor has dropped each earlier release
-    /// for which it did not call this; the work may have to do something in its place first. `false` puts the release
+    /// for which it did not call this; the work may have to do something in place of those first. `false` puts the release
     /// off: the dispatcher asks again at each of its scans, at the latest after an event of
     /// [`Setup::listen_for_admission`](crate::Setup::listen_for_admission). It asks only while the task has no job.
     ///
@@ -168,7 +168,8 @@ impl<'j> Job<'j> {
     /// order by construction, also when `section` panics. A panic poisons the value, because it may be half changed;
     /// after that only [`Job::recover`] gives access to the value.
     ///
-    /// *Real-time*: wait-free and without a system call, unless the core's rule runs another job meanwhile.
+    /// *Real-time*: wait-free. No system call, unless the core's rule runs another job meanwhile, or the job's thread was
+    /// switched out since its last section (two calls, about a microsecond).
     ///
     /// # Errors
     /// [`LockError`]; then nothing has happened, and `section` was not called.
@@ -290,7 +291,8 @@ impl<'j> Job<'j> {
     /// Releases a job of a task of the same core; it arrives now. If the rule prefers that job, the job has run when
     /// this call returns.
     ///
-    /// *Real-time*: wait-free; one system call if another thread runs next.
+    /// *Real-time*: wait-free; if another thread runs next, a system call to wake it, and one for each thread that changes
+    /// its level.
     ///
     /// # Errors
     /// [`LockError::Foreign`] if the task is not of this core, or is not released by hand.
@@ -309,7 +311,7 @@ impl<'j> Job<'j> {
         Ok(())
     }
 
-    /// Stays inside the core's state for a time, as no job does.
+    /// Stays inside the core's state while `work` runs, which no job does outside of tests.
     #[cfg(test)]
     pub(crate) fn keep_inside(&mut self, work: impl FnOnce()) {
         let inside = self.shared.enter(self.worker, self.task);

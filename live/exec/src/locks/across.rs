@@ -9,8 +9,8 @@
 //!     thread has that priority before it gives up the core, so that no other thread keeps it from going to sleep, and
 //!     from coming back.
 //! G2  A job that comes back sets its `back` flag and tries to enter the state by an exchange. If it enters, it
-//!     reports to the rule itself. If the preemption control is set, it leaves a request there; the thread that
-//!     leaves that section calls the dispatcher, which reports to the rule. Exactly one of the two reports, because
+//!     reports to the rule itself. If another thread is in a section, it sets preempt pending; the thread that leaves
+//!     that section calls the dispatcher, which reports to the rule. Exactly one of the two reports, because
 //!     the flag is taken by an exchange.
 //! G3  Only the job that is pinned on a core borrows the core's party, between its `pin` and its `unpin`, both inside
 //!     the core's state: no other job of the core runs meanwhile. Only the task's job, of which there is one, borrows a

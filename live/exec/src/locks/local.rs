@@ -22,7 +22,8 @@ impl Shared {
     pub(crate) fn acquire(&self, job: &Job<'_>, resource: Uncontended) -> Result<(), LockError> {
         match self.enter_fast(job.worker) {
             Ok(mut inside) => {
-                // The job is in no band: it holds nothing of other cores here.
+                // The fast path has no owner while a job spins for or holds a resource of several cores. So this job is in
+                // no band above the local rule.
                 if inside.state().rule.local_mut().lock_uncontended(resource) {
                     inside.leave_fast();
                     return Ok(());
@@ -61,8 +62,8 @@ impl Shared {
         self.acquire_slow(inside, job.worker, job.task, resource.resource())
     }
 
-    /// If a local rule that lets no job wait has not granted the lock, it has changed nothing. So the caller may ask
-    /// it again.
+    /// Asks the rule for the lock, also after the fast path has asked the local rule: one that lets no job wait changes
+    /// nothing when it does not grant.
     fn acquire_slow(
         &self,
         mut inside: Inside<'_>,
@@ -170,7 +171,7 @@ impl Shared {
         self.release_slow(inside, job.worker, job.task, resource.resource());
     }
 
-    /// The same while a panic unwinds the section: the value may be half changed.
+    /// As [`Shared::release`], while a panic unwinds the section: the value may be half changed.
     #[cold]
     #[inline(never)]
     pub(crate) fn release_in_panic(&self, job: &Job<'_>, resource: Uncontended, poison: &Poison) {

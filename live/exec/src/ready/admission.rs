@@ -51,8 +51,8 @@ impl Task {
 }
 
 impl State {
-    /// Notes a release of a task whose jobs need admission. `dropped`: the release was dropped; `beyond`: because no
-    /// more may wait.
+    /// Registers a release of a task whose jobs need admission; it is recorded later. `dropped`: the release was dropped;
+    /// `beyond`: because no more may wait.
     pub(crate) fn record_release(&mut self, task: u32, arrived: Arrived, (dropped, beyond): (bool, bool)) {
         let admission = &mut self.tasks[task as usize].admission;
         if beyond {
@@ -97,7 +97,7 @@ impl State {
         let end = before.min(slot.next);
         slot.admission.recorded = recorded.max(end);
         slot.admission.beyond = beyond.filter(|(_, last)| *last >= end);
-        // A release that was paused meanwhile looks as if there had been no room.
+        // A release in this range that a pause dropped is recorded as if there had been no room.
         let is_beyond = |number: u64| beyond.is_some_and(|(first, last)| (first..=last).contains(&number));
         for number in recorded..end {
             let behind_ns = period_ns.saturating_mul(last.number.saturating_sub(number));
@@ -112,7 +112,7 @@ impl State {
         }
     }
 
-    /// The task's work has admitted what the dispatcher asked.
+    /// The task's work has admitted the release that the dispatcher asked it about.
     pub(crate) fn admitted(&mut self, task: u32, now_ns: u64) -> Result<(), Misuse> {
         let slot = &mut self.tasks[task as usize];
         slot.admission.dropped = false;
@@ -121,7 +121,7 @@ impl State {
             self.record_dropped(task, next, now_ns);
             return Ok(());
         };
-        // The dispatcher asks about those behind it, if any, when this job is complete.
+        // If releases behind it were dropped, the dispatcher asks about them when this job is complete.
         slot.admission.dropped = arrived.number + 1 < next;
         self.record_dropped(task, arrived.number, now_ns);
         let slot = &mut self.tasks[task as usize];

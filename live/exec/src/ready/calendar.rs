@@ -18,7 +18,7 @@ pub(crate) struct Calendar {
     /// Whether each scan must be recorded, because floors count from it.
     shows_scans: bool,
     last_scan_ns: u64,
-    /// `last_scan_ns` before the dispatcher's current scan, or its last one.
+    /// The instant of the scan before the last one.
     scan_before_ns: u64,
     /// The dispatcher reports no release of the calendar from this instant on.
     pub(crate) end_ns: u64,
@@ -31,7 +31,7 @@ impl Calendar {
         Self { queue, untimed, shows_scans, last_scan_ns: 0, scan_before_ns: 0, end_ns: NEVER }
     }
 
-    /// Nothing has been scanned before `origin_ns`. Returns the instant of that scan.
+    /// Puts the last scan just before `origin_ns`, and returns its instant (ns).
     pub(crate) fn begin_at(&mut self, origin_ns: u64) -> u64 {
         self.last_scan_ns = origin_ns.saturating_sub(1);
         self.last_scan_ns
@@ -47,7 +47,7 @@ impl Calendar {
         self.queue.remove(task as usize);
     }
 
-    /// The dispatcher scans. Returns whether the scan must be recorded, unless it reports a release that is.
+    /// The dispatcher scans. Returns whether the scan needs a record of its own, if it reports no release that is recorded.
     pub(crate) fn scan(&mut self, now_ns: u64) -> bool {
         self.scan_before_ns = std::mem::replace(&mut self.last_scan_ns, now_ns);
         self.shows_scans
@@ -63,7 +63,7 @@ impl Calendar {
         Some((task as u32, at_ns))
     }
 
-    /// The next release, and the one after it. `again` tells when the task of the next one is released after that.
+    /// The next release, and the one after it (ns). `again` gives the release of the same task after this one.
     pub(crate) fn next_two(&mut self, again: impl FnOnce(u32, u64) -> u64) -> (u64, u64) {
         if self.queue.first().is_none_or(|(_, first)| first >= self.end_ns) {
             return (NEVER, NEVER);
@@ -82,8 +82,8 @@ impl Calendar {
         if self.untimed { first.min(self.last_scan_ns) } else { first }
     }
 
-    /// The earliest arrival that a release of now may be given. `above`: the caller is the dispatcher, whose current
-    /// scan has made no promise to locks yet.
+    /// The earliest arrival that a release may still be given (ns). `above`: the caller is the dispatcher, on whose
+    /// current scan no lock relies yet.
     pub(crate) fn earliest_arrival(&self, above: bool) -> u64 {
         if above { self.scan_before_ns } else { self.last_scan_ns }
     }

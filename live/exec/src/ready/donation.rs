@@ -49,7 +49,7 @@ impl State {
         }
     }
 
-    /// When a donating task without a job gets its next one.
+    /// When a donating task without a job gets its next one (ns).
     pub(crate) fn next_donation(&self, task: u32, now_ns: u64) -> u64 {
         let slot = &self.tasks[task as usize];
         let (refill, period_ns) = self.serving.refill(slot.server);

@@ -27,8 +27,8 @@
 //! 5. A job in the background (its budget is used up) holds nothing. It completes, or is lifted back to lock, only
 //!    when no other job of the rule may run; then no job holds anything.
 //!
-//! So the dispatcher may be late by any time and locks still exclude. `late` in `src/tests` injects such delays.
-//! There, a clock in place of N fails.
+//! So the dispatcher may be late by any time and locks still exclude. `late` in `src/tests` injects such delays, and
+//! fails with the clock in place of N.
 
 use taut_policy::{AnyCore, AnyLocal, LocalRule, Misuse};
 use taut_time::Duration;

@@ -6,9 +6,9 @@
 //! To the rule a server is one more task, numbered after those of the core, and a turn of the server is a job: see
 //! `taut_policy::server`. A job of a task in a server is a request, which runs in the server's place.
 //!
-//! **Without a budget** a request runs when no other job of its core wants to run. It can go on because it could be
-//! stopped only by a signal, no job with a guarantee waits for it, and it locks nothing. It uses no budget there. A
-//! thread to which the request donates its place ([`crate::job::donation`]) loses the place then.
+//! **Without a budget** a request runs when no other job of its core wants to run, in the background. Only a signal could
+//! stop it, and it need not stop: it locks nothing, no job with a guarantee waits for it, and it uses no budget. A thread
+//! to which the request has donated its place ([`crate::job::donation`]) loses the place.
 
 use taut_policy::server::{ServerEntry, ServerRule, Servers, Unfit};
 use taut_policy::{Misuse, Scheduler};
@@ -143,7 +143,7 @@ impl Serving {
         self.servers.pass_beside(rule, Duration::from_ns(others_ns), Instant::from_ns(now_ns))
     }
 
-    /// Before a decision: notes which servers have a turn, and whether one is due to be looked at.
+    /// Before a decision: keeps which servers have a turn, and whether one is due to be looked at.
     pub(crate) fn note_turns(&mut self, rule: &impl Scheduler, now_ns: u64) {
         self.due = std::mem::take(&mut self.beside) || self.next_ns(rule).is_some_and(|next| next <= now_ns);
         for (server, turn) in self.turns.iter_mut().enumerate() {

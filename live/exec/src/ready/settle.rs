@@ -88,7 +88,7 @@ impl State {
     /// Gives the chosen job a thread: the caller's, if its own job is complete.
     fn begin(&mut self, chosen: u32, caller: Caller, now_ns: u64, begins: bool) -> Next {
         let (at, next) = match caller {
-            // It was the highest, and still is.
+            // The caller's thread was the highest, and still is.
             Caller::Done(me) => {
                 self.priorities.workers[me as usize].task = chosen;
                 (me, Next::Here)
@@ -120,7 +120,7 @@ impl State {
         let leaving = match caller {
             Caller::Dispatcher => NONE,
             Caller::Done(me) | Caller::Waiting(me) => me,
-            // It parks in its job, unless it wakes the other thread first.
+            // The caller parks in its job, unless it wakes the other thread first.
             Caller::Running(_) if is_parked => NONE,
             Caller::Running(me) => {
                 self.priorities.workers[me as usize].parked = true;

@@ -56,7 +56,7 @@ impl Worker {
     }
 }
 
-/// Accepts that a donee has ended while it had the place: then it runs nothing any more.
+/// Accepts that a donee has ended while it had the place: a thread that has ended runs nothing.
 fn gone_is_fine(set: Result<(), Error>) -> Result<(), Error> {
     set.or_else(|error| if error.errno == ESRCH { Ok(()) } else { Err(error) })
 }
@@ -75,7 +75,7 @@ pub(crate) struct WorkerPriorities {
 }
 
 impl WorkerPriorities {
-    /// One level per thread, and as many again to raise threads to.
+    /// One level per thread, and as many again to raise threads to, but at most [`WORKERS_MAX`] levels in all.
     pub(crate) fn new(workers: usize, real: bool) -> Self {
         let worker = |at: usize| Worker { tid: 0, level: at as u8 + 1, task: NONE, parked: false, donee: 0 };
         let levels = (2 * workers).min(WORKERS_MAX) as u8;

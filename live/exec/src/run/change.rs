@@ -20,7 +20,8 @@ impl Exec<'_> {
         read(self.ask(task.brand, Question::Level(task.task)))
     }
 
-    /// Changes a task's level: see [`Job::set_level`](crate::Job::set_level). A paused task has no job after a while.
+    /// Changes a task's level: see [`Job::set_level`](crate::Job::set_level). Pause the task before: then it has
+    /// no job once those that were released are complete.
     ///
     /// # Errors
     /// [`ChangeError`].

@@ -35,7 +35,8 @@ use crate::shared::Shared;
 use crate::task::TaskId;
 
 impl Shared {
-    /// Answers, inside the state. As many steps as there are tasks or resources.
+    /// Answers, inside the state. As many steps as there are tasks or resources, but for a change of a level: see
+    /// [`State::may_have_level`].
     #[cold]
     #[inline(never)]
     pub(crate) fn answer(&self, state: &mut State, question: Question) -> Answer {

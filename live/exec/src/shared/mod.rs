@@ -430,7 +430,7 @@ impl Shared {
         }
     }
 
-    /// Waits until the rule runs `me`.
+    /// Enters the state of a loose core, once the rule runs `me`.
     #[cold]
     pub(crate) fn enter_loose(&self, me: u32) -> Inside<'_> {
         loop {

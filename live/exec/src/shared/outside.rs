@@ -4,8 +4,8 @@
 //! Checks whether someone outside the executor has changed how its threads are scheduled, or stops them one by one.
 //!
 //! A core's order rests on its threads' policies, priorities and CPU. A user or tool that changes one of these
-//! (`chrt`, `taskset`, `renice`, a tracer) makes the wrong thread run. Then a job that did nothing wrong finds the
-//! violation. So the executor checks for this in two places, neither of them on a job's path: before the process ends
+//! (`chrt`, `taskset`, `renice`, a tracer) makes the wrong thread run. The violation is then found by a job that did
+//! nothing wrong. So the executor checks for this in two places, neither of them on a job's path: before the process ends
 //! because of what a job found, and whenever a thread that is not real-time calls [`Exec::outside`].
 
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ impl Shared {
         by.map(|by| Outside::Traced { by }).or_else(|| self.moved().next())
     }
 
-    /// Its threads that no longer have the scheduling that the executor gave them.
+    /// The core's threads whose scheduling is not what the executor gave them.
     pub(crate) fn moved(&self) -> impl Iterator<Item = Outside> + '_ {
         let workers = (0..).zip(self.tids.iter().zip(self.given.iter()));
         let workers = workers.filter_map(|(at, (tid, given))| {
@@ -45,7 +45,7 @@ impl Shared {
         if tid == 0 {
             return None;
         }
-        // A thread that has just ended is gone.
+        // A thread that has just ended has no scheduling to report.
         let policy = thread::policy_of(tid).ok()?;
         let pinned = thread::is_pinned(tid, u16::try_from(self.cpu).ok()?).ok()?;
         let as_put = policy == ThreadPolicy::Fifo(given) && pinned;

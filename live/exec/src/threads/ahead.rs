@@ -25,7 +25,8 @@ use crate::ready::state::NEVER;
 const SLEEPS: u32 = 8;
 /// The length of each of them.
 const SLEEP_NS: u64 = 100_000;
-/// The upper limit, whatever is measured: a processor that always stalls must not cause interrupts in vain.
+/// The most by which a timer is early, whatever is measured: a processor that always stalls must not cause interrupts in
+/// vain.
 const EARLY_MAX_NS: u64 = 3_000;
 
 /// Timers for the release after the next, used in turn.

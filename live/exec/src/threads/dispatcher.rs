@@ -79,11 +79,11 @@ struct Dispatcher<'d, 'w, 'l> {
     panicked: &'d (dyn Fn() + Sync),
 }
 
-/// The question that another thread asked of the core.
+/// What became of a question that another thread asked of the core.
 struct Heard {
     /// Whether the dispatcher answered a question.
     answered: bool,
-    /// The task that this question resumed.
+    /// The task that the question resumed.
     resumed: Option<u32>,
 }
 
@@ -127,7 +127,7 @@ impl Dispatcher<'_, '_, '_> {
         if state.calendar.untimed {
             for (task, trigger) in (0..).zip(&shared.triggers) {
                 if trigger.load(Ordering::Relaxed) > 0 {
-                    // The count is at most one more than can wait (`Exec::release`).
+                    // The count is at most `BACKLOG_MAX` + 1 (`Exec::release`).
                     for _ in 0..trigger.swap(0, Ordering::Acquire) {
                         shared.or_abort(NONE, state.release(task, now_ns, now_ns));
                     }

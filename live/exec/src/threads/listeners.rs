@@ -80,8 +80,8 @@ impl<'w> Listeners<'w> {
             if before == Some(epoch) {
                 continue;
             }
-            // What was announced while the dispatcher did not listen, it finds at the end of that time: the event before
-            // counts as a job, so no job arrives sooner.
+            // What was announced while the dispatcher did not listen counts as found at the end of that time, as if the
+            // event before had released a job.
             let heard_ns = if events.apart_ns > 0 { events.deaf_ns } else { 0 };
             // The first look is no event.
             if before.is_some() {
