@@ -7,10 +7,9 @@
 //! # Use
 //! Beside an object of `taut-share`, on a line of its own, for a thread that sleeps until the other side has done
 //! something. Either one notifier notifies ([`EventCount::notifier`]: the real-time side, often), and any number of
-//! listeners wait; or any thread notifies ([`EventCount::notify_from_any`]), and one listener waits that says when it is
-//! awake again ([`EventCount::sole_listener`]): for the receiver of a channel of kind `message`; no plan uses it yet. All
-//! of them may be in this process or others. A writer that must not make a system call at all has no event count, and its
-//! readers poll.
+//! listeners wait; or any thread notifies ([`EventCount::notify_from_any`]), and one listener waits, which records when it
+//! is awake again ([`EventCount::sole_listener`]): for one receiver of many senders; no plan uses it yet. All of them may be
+//! in this process or others. A writer that must not make a system call at all has no event count, and its readers poll.
 //!
 //! # Callers
 //! `-` may run at the same time, `X` may not (the types and the duty of [`EventCount::notifier`] see to it).
@@ -49,9 +48,9 @@
 //! # Source
 //! The event count of Linux futexes [Drepper 2011, section 6], with the number of sleepers reduced to one bit that the
 //! notifier's exchange clears. So a listener that was killed in its sleep costs one wake in vain, and not one at every
-//! notification. Where any thread notifies, the sleeper clears that bit itself, and every notifier that comes before that
-//! makes the call: otherwise one that is preempted or killed between its exchange and its call, such as a thread that is
-//! not real-time, would keep the wake of all others back.
+//! notification. Where any thread notifies, the sleeper clears that bit itself, and every notifier before that makes the
+//! call. Otherwise a notifier that is preempted or killed between its exchange and its call, such as a thread that is not
+//! real-time, would hold back the wake of all others.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -61,14 +60,14 @@ use taut_sys::futex;
 //
 // ```text
 // bits 1..=31  epoch: notifications so far, wrapping
-// bit 0        a listener is about to sleep, or sleeps
+// bit 0        a listener is about to sleep, or sleeps; or a notifier is new, and its first `notify` wakes in any case
 // ```
 //
 // # Invariants
 //
-// - I1 Only the notifier changes bits 1..=31, and each time clears bit 0; only listeners set bit 0. Where any thread
-//   may notify, each notification adds to the epoch and leaves bit 0 as it is; a sole listener clears it when it runs
-//   again, no other listener does.
+// - I1 Only the notifier changes bits 1..=31, and each time clears bit 0; only listeners and a new notifier set bit 0.
+//   Where any thread may notify, each notification adds to the epoch and leaves bit 0 as it is; a sole listener clears
+//   it when it runs again, no other listener does.
 // - I2 A listener that sleeps went to sleep on a word whose bit 0 was set and whose epoch is the one that it passed to
 //   `wait`.
 
@@ -162,7 +161,7 @@ fn wake(word: &AtomicU32) {
     let _ = futex::wake(word, u32::MAX, true);
 }
 
-/// Says that the sole listener of a word does not sleep.
+/// Clears the bit that says that the sole listener of a word sleeps.
 fn awake(word: &AtomicU32) {
     // Relaxed: the listener's next load of the epoch acquires what was written before the notifications.
     word.fetch_and(!ASLEEP, Ordering::Relaxed);
@@ -212,8 +211,8 @@ impl Listener<'_> {
         // the epoch has changed. A notification after bit 0 is set, before the kernel compares: the comparison fails,
         // because the epoch has changed. A notification after that: its swap finds bit 0 and wakes the listener.
         // Between a load and its exchange 2³¹ notifications would pass unseen; then the next one wakes. An addition is
-        // such a change too. It leaves bit 0 set for the next one, which wakes as well, until a sole listener has cleared
-        // it, which then does not sleep; nobody else clears it.
+        // such a change too. It leaves bit 0 set, so the next addition wakes as well, until a sole listener clears the bit
+        // when it is awake; nobody else clears it.
         let asleep = epoch.0 | ASLEEP;
         // O1 ring: a failing exchange has seen the notification.
         match self.word.compare_exchange(epoch.0, asleep, Ordering::Relaxed, Ordering::Acquire) {
@@ -390,7 +389,7 @@ mod tests {
         assert!(woken == Woken::TimedOut || cfg!(miri), "{woken:?}");
         assert!(!events.notify_from_any(), "it was awake again");
         assert_eq!(listener.wait(epoch, None), Woken::Notified);
-        // As it leaves the word if it dies asleep: each notifier makes the call, until it has a successor.
+        // As a listener leaves the word that dies asleep: each notifier makes the call, until there is a successor.
         assert!(listener.0.awaited(listener.epoch()).is_some());
         assert!(events.notify_from_any());
         assert!(events.notify_from_any(), "another notifier may not have come to its call yet");
@@ -488,6 +487,6 @@ mod tests {
 //   included): no listener sleeps while a value waits; the same with a separate flag that the notifier clears fails.
 //   The same for 3 notifiers, each of which may stop anywhere, and a sole listener; with a bit that notifiers clear, and
 //   with one that is set by a store, it fails
-// - here: 200 000 notifications against a sleeping listener, threads; `tests/processes.rs`: listeners that are killed
+// - here: 200 000 notifications against two listeners, threads; `tests/processes.rs`: listeners that are killed
 //
 // Not covered: weak memory by a model (there is one word); an epoch that wraps.

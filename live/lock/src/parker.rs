@@ -8,7 +8,7 @@
 //! `unpark` comes before `park`, the thread does not sleep. If `unpark` comes twice, the thread goes on once.
 //!
 //! # Callers
-//! `-` may run at the same time, `X` may not (of two threads that unpark, the second knows of the first).
+//! `-` may run at the same time, `X` may not (of two calls of `unpark`, one happens before the other).
 //!
 //! |        | park | unpark |
 //! |--------|------|--------|

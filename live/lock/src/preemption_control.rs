@@ -10,8 +10,8 @@
 //! costs two stores and three loads, and no exchange and no processor fence, because one processor runs one thread
 //! at a time.
 //!
-//! The thread that is inside can say which job's thread **owns the fast path**. That thread learns it from a load that
-//! it needs anyway when it enters, and need not look at anything else for it.
+//! The thread that is inside can set which job's thread **owns the fast path**. When the owner enters, it learns that from
+//! a load that it needs anyway.
 //!
 //! # Callers
 //! `-` may run at the same time, `X` may not. The threads of the jobs (the job side) are all on one processor, and
@@ -35,7 +35,7 @@
 //! | `try_enter_section`                 | 1 exchange, then 1 load or 1 store                       |
 //! | `leave_section`                     | 1 store, 1 load                                          |
 //! | `dispatcher_enter`                  | 1 exchange, 1 load, 1 fence, at most 1 store             |
-//! | `dispatcher_leave`, `transfer_to`   | 1 store, 2 stores                                        |
+//! | `dispatcher_leave`; `transfer_to`   | 1 store; 2 stores                                        |
 //! | `set_fast_path_owner`               | 1 load, at most 1 exchange                               |
 //!
 //! # Orderings
