@@ -151,8 +151,7 @@ impl Registry {
         let mut end = PAGE_BYTES;
         for object in objects {
             let entry = object.entry(end)?;
-            // An object may need no memory; a region has at least one byte. The sum saturates: it is then more than
-            // any machine has.
+            // `entry` gives an object that needs no memory one byte. A sum that saturates is more than any machine has.
             let after = entry.offset.saturating_add(entry.size);
             end = after.checked_next_multiple_of(PAGE_BYTES).unwrap_or(u64::MAX);
             clients.extend(object.endpoints().map(|(endpoint, terms)| {
