@@ -29,24 +29,23 @@ pub unsafe fn watcher<T: Plain>(memory: Memory<'_>, blocks: u32) -> Result<Watch
 }
 
 impl<T: Plain> Watcher<'_, T> {
-    /// Whether no block waits. Of a block that is sent, received or recalled meanwhile, the answer is that before or after.
+    /// Whether no block waits. If a block is sent, received or recalled meanwhile, the answer is that of before or of after.
     /// Wait-free: N loads, and 1 for each block on the way.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.waiting().next().is_none()
     }
 
-    /// The number and the stamp of the oldest block that waits; `None` if none does. Wait-free: N + 1 loads, and 1 for each
-    /// block on the way.
+    /// The number and the stamp of the oldest block that waits; `None` if none does. If that block is taken and sent again
+    /// meanwhile, the stamp may be that of the later sending. Wait-free: N + 1 loads, and 1 for each block on the way.
     #[inline]
     pub fn oldest(&self) -> Option<(u64, u64)> {
-        // The sender writes this stamp again only after the block has been taken: then the answer is that of a look after
-        // that.
+        // The sender writes this stamp again only after the block was received or recalled.
         let (number, block) = self.waiting().min_by_key(|(number, _)| *number)?;
         Some((number, self.pool.stamp(block).load(Relaxed)))
     }
 
-    /// The sendings on the way.
+    /// The blocks on the way, each with the number of its sending.
     fn waiting(&self) -> impl Iterator<Item = (u64, Block)> {
         // Proof: A block waits from the store into the order on, as the receiver sees it: a sender between its two stores has
         // not sent yet.

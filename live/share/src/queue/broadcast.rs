@@ -290,8 +290,9 @@ impl Trace for Respected<'_> {
 
 /// An end that pops, and that the writer respects: it gets every value. Real-time.
 ///
-/// Its pops do not fail while all parties keep to the protocol. If they do, another process writes the memory wrongly, or
-/// this reader took the place of one that was released and was not respected yet. See [`ring::Reader`].
+/// Its pops do not fail while all parties keep to the protocol, unless this reader took the place of a released one and the
+/// writer does not respect it yet. Any other failure means that another process wrote the memory wrongly. See
+/// [`ring::Reader`].
 ///
 /// ```compile_fail,E0599
 /// # use taut_share::{Line, Memory, queue::broadcast};
@@ -457,5 +458,5 @@ impl<'m, T: Plain> Writer<'m, T> {
 // The tests fail if the writer pushes one value more, if it counts a head that lies,
 // and if the successor of a released reader begins at the start.
 //
-// Not covered: more than two readers exhaustively; release and rejoin of a reader beside a push, by loom or shuttle; O1, which excludes what load buffering could do to a copy, and no test
-// fails without it; the rest as in `ring`.
+// Not covered: more than two readers exhaustively; release and rejoin of a reader beside a push, by loom or shuttle; O1: it
+// excludes what load buffering could do to a copy, and no test fails without it; the rest as in `ring`.

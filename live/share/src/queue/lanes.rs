@@ -5,11 +5,12 @@
 //! news in it; the receiver finds the most urgent lane with a value without a look at all of them.
 //!
 //! # Use
-//! Requests to one task from many: for channels of kind `message`; no plan uses it yet. Senders share no word, so none waits
-//! for another or loses to it. The receiver takes values in the order of the lanes ([`Reader::next`]: lane 0 is the most
-//! urgent) or of stamps ([`Reader::next_by_stamp`]). A lane is any queue of [`crate::queue`]. Up to about 8 lanes need no
-//! flags: a [`Reader`] looks at all lanes that are beyond its [`Collector`]. So it does with the lane of a process that may
-//! lie: such a process gets its lane alone, and no memory in which flags of others are.
+//! Requests to one task from many; no plan uses it yet: channels of kind `message` have lanes without flags. Senders share
+//! no word, so none waits for another or loses to it. The receiver takes values in the order of the lanes
+//! ([`Reader::next`]: lane 0 is the most urgent) or of stamps ([`Reader::next_by_stamp`]). A lane is any queue of
+//! [`crate::queue`]. Up to about 8 lanes need no flags: a [`Reader`] looks at all lanes that are beyond its [`Collector`].
+//! The lane of a process that may lie has no flag either: such a process gets the memory of its lane alone, and none in
+//! which flags of others are.
 //!
 //! # Callers
 //! `-`: both may run at the same time; `X`: they may not (the types and the duties of [`announcer`] and [`collector`]

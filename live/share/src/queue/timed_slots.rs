@@ -60,7 +60,7 @@ use crate::{LayoutError, Plain};
 // # State
 //
 // ```text
-// byte 0    armed: the taker wants to learn at once of instants before this one (stored by the taker)
+// byte 0    armed: the taker must be woken for a value that is due before this instant (stored by the taker)
 // then      C flags: not 0 if there is news of the slot (raised by the setter, claimed by the taker)
 // then      C rows of 4 words: state, earliest, latest, period
 // then      C places for values
@@ -126,7 +126,7 @@ pub struct Due {
     pub period: u64,
 }
 
-/// Names a value that was set. No later value has the same token.
+/// Names a value that was set. No later value of the same lane has this token; one of another lane may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlotToken {
     slot: u32,
@@ -138,7 +138,7 @@ pub struct SlotToken {
 pub struct SlotSet {
     /// Its name, for [`Setter::cancel`].
     pub token: SlotToken,
-    /// Whether the taker waits for an instant that is later, and must be woken.
+    /// Whether the taker waits for a later instant, and the caller must wake it.
     pub wakes: bool,
 }
 
@@ -149,7 +149,7 @@ pub enum Cancellation {
     Prevented,
     /// The taker is taking it. A repeated value is not taken again.
     Underway,
-    /// It was over before: taken for the last time, or cancelled; or the token is of another lane.
+    /// It was over before: taken for the last time, or cancelled; or this setter set no such value.
     Over,
 }
 
@@ -340,7 +340,8 @@ impl<'m, T: Plain> Setter<'m, T> {
         SlotSet { token: SlotToken { slot: slot as u32, number }, wakes }
     }
 
-    /// Takes a value back. Wait-free: 1 load, 1 exchange, 2 stores.
+    /// Takes a value back. `token` must be of this lane: that of another lane may name another value here. Wait-free: 1
+    /// load, 1 exchange, 2 stores.
     #[inline]
     pub fn cancel(&mut self, token: SlotToken) -> Cancellation {
         let object = &self.object;
@@ -417,19 +418,19 @@ impl<'m, T: Plain> Taker<'m, T> {
         self.object.states.count()
     }
 
-    /// Wants to learn at once of each value that is set from now on. Call it before the collection after which the caller
-    /// sleeps. Wait-free: 1 store, 1 fence.
+    /// Asks the setter to wake the caller for each value that it sets from now on. Call it before the collection after
+    /// which the caller sleeps. Wait-free: 1 store, 1 fence.
     #[inline]
     pub fn arm(&mut self) {
         self.object.armed.store(u64::MAX, Relaxed);
         fence(SeqCst); // O4 sleep
     }
 
-    /// Wants to learn at once only of values that are due before `until`; of none if that is 0. Call it after the
-    /// collection. Wait-free: 1 store.
+    /// Asks the setter to wake the caller only for values that are due before `until`; for none if that is 0. Call it after
+    /// the collection. Wait-free: 1 store.
     #[inline]
     pub fn narrow(&mut self, until: u64) {
-        // A setter that has not seen it wakes the caller in vain.
+        // A setter that has not seen this store wakes the caller in vain.
         self.object.armed.store(until, Relaxed);
     }
 

@@ -4,8 +4,8 @@
 //! What decides for a reader of a broadcast: whether the writer respects it, and whether a value waits for it.
 //!
 //! A task that is paused, stopped or has failed takes nothing. If the writer respected it meanwhile, the queue would be
-//! full for all readers. So whoever decides about the task releases the reader, which then takes no part, and lets it
-//! rejoin later, behind all values that were pushed before.
+//! full for all readers. So the party that decides about the task releases the reader, which then takes no part. Later
+//! that party lets the reader rejoin, behind all values that were pushed before.
 
 use core::marker::PhantomData;
 
@@ -59,8 +59,8 @@ impl ReaderControl<'_> {
         self.head.store(RELEASED, Release); // O1 pop
     }
 
-    /// Lets a released reader go on with the next value that is pushed; does nothing to another one. Wait-free: 2 loads, 1
-    /// store.
+    /// Lets a released reader go on with the next value that is pushed; does nothing to a reader that takes part. Wait-free:
+    /// 2 loads, 1 store.
     ///
     /// While at most `capacity` values wait for it at any time, it gets every value from there on. The writer respects it
     /// from the next time that it looks at the heads, at the latest `capacity` pushes later; until then a reader for which
@@ -95,8 +95,8 @@ impl<T: Plain> ring::Reader<'_, T, Overwrite, Respected<'_>> {
     }
 }
 
-/// An end that looks whether a value waits for reader `which`, from 0, and takes nothing: for whoever decides when the
-/// reader runs.
+/// An end that looks whether a value waits for reader `which`, from 0, and takes nothing: for the party that decides
+/// when the reader runs.
 ///
 /// # Errors
 ///
@@ -146,7 +146,7 @@ impl<T: Plain> ReaderWatcher<'_, T> {
         }
         let tail = self.tail.load(Acquire); // O2 publish
         let waiting = tail.wrapping_sub(head);
-        // What is further behind is lost, and the reader goes on at most `capacity` values behind.
+        // Values further behind than the capacity may be overwritten: the reader goes on at most `capacity` values behind.
         (waiting > 0).then(|| if waiting > self.capacity { tail.wrapping_sub(self.capacity) } else { head })
     }
 

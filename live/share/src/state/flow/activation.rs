@@ -54,7 +54,7 @@ impl<'m> Activation<'m> {
     #[inline(always)]
     pub(in crate::state) fn admit_writer(&self, at_ns: u64, last: u64) -> Result<(), NotActivated> {
         self.instants.admit_writer(at_ns)?;
-        // Relaxed: readers load it themselves. The dispatcher's later stores come after this load, so readers of
+        // Relaxed: readers load the word themselves. The dispatcher's later stores come after this load, so readers of
         // higher priority find the last job complete.
         if self.writer_completed.load(Relaxed) == last { Ok(()) } else { Err(NotActivated::Running) }
     }
