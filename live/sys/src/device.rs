@@ -26,21 +26,21 @@ impl Wake {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Ends the sleep of whoever waits for it, and each later one until [`Wake::clear`]. *Real-time*: one system call.
+    /// Ends a sleep in [`wait`] with this wake, and each later one until [`Wake::clear`]. *Real-time*: one system call.
     pub fn ring(&self) {
         // It fails only if the counter is at its limit, and then the wake is rung already.
         let _ = write(self.0.as_fd(), &1_u64.to_ne_bytes());
     }
 
-    /// Forgets all rings before. *Real-time*: one system call.
+    /// Forgets all earlier calls of [`Wake::ring`]. *Real-time*: one system call.
     pub fn clear(&self) {
         // It fails only if the wake has not been rung.
         let _ = read(self.0.as_fd(), &mut [0; 8]);
     }
 }
 
-/// Makes [`read()`] and [`write()`] of a descriptor return instead of waiting. This concerns all who use the same open file, also
-/// in other processes.
+/// Makes [`read()`] and [`write()`] of a descriptor return instead of waiting. The same holds then for each user of the same open
+/// file, also in other processes.
 ///
 /// # Errors
 /// EBADF is impossible for a descriptor that is borrowed; others as `fcntl(2)` says.
@@ -58,7 +58,7 @@ pub fn do_not_block(fd: BorrowedFd<'_>) -> Result {
 pub fn wait(device: Option<BorrowedFd<'_>>, wake: Option<&Wake>, patience: Option<Duration>) -> bool {
     let entry = |fd: Option<_>| fd.map_or(Poll::NOTHING, Poll::readable);
     let mut entries = [entry(device), entry(wake.map(|wake| wake.0.as_fd()))];
-    // An error is a wait that did not happen: the caller looks, as after a signal.
+    // After an error there was no wait: the caller looks, as after a signal.
     socket::poll(&mut entries, patience).is_ok() && entries[0].ready()
 }
 
