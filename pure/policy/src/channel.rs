@@ -9,8 +9,8 @@
 pub enum ChannelKind {
     /// The latest value.
     State,
-    /// Every value, in order. Real-time readers are several in a broadcast alone, and lose none; only readers that are not
-    /// real-time may.
+    /// Every value, in order. A real-time reader loses none; one that is not real-time may. Only a broadcast has several
+    /// real-time readers.
     Queue,
     /// Every value, in order, each in a block that the writer fills and the one reader reads in place: no value is copied.
     Bulk,
@@ -76,7 +76,7 @@ pub enum MessageOrder {
     Sender,
     /// The one that was sent first.
     Fifo,
-    /// The one whose own field says the largest number; of equals, the one that was sent first.
+    /// The one with the largest number in a field of its own; of equals, the one that was sent first.
     Specified,
     /// The one whose instant is the earliest, and no value before its instant: the values are alarms. Alarms of all
     /// senders, real-time or not, come by their instants alone.

@@ -9,7 +9,7 @@ use taut_time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub struct OnFailure {
-    /// So many times within [`OnFailure::within`] the service restarts; at most [`RESTARTS_MAX`]. 0: never.
+    /// How often the service restarts within [`OnFailure::within`]; at most [`RESTARTS_MAX`]. 0: never.
     pub restart: u8,
     /// The length of the sliding window in which restarts are counted; more than 0 if `restart` is.
     pub within: Duration,
@@ -79,8 +79,8 @@ impl OnFailure {
         Self { restart: 0, within: Duration::ZERO, then }
     }
 
-    /// The remedy of a failure. `since` is how long ago the failure came before which the service has restarted
-    /// `restart` times, this failure not counted; `None` if there were fewer failures. O(1).
+    /// The remedy of a failure. `since` is the time since the failure that came `restart` failures before this one; `None`
+    /// if there were fewer. O(1).
     ///
     /// ```
     /// use taut_policy::{AfterFailure, FailureRemedy, OnFailure};

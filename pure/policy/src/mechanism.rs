@@ -588,8 +588,8 @@ impl Mechanism {
         self.ways().contains(&Way::ByTime)
     }
 
-    /// The fewest bytes that an object with [ways](Self::has_ways) can have beside a real-time reader: that of three
-    /// buffers, without a reader that has a place of its own if the mechanism can do without.
+    /// The fewest bytes that an object with [ways](Self::has_ways) can have beside a real-time reader: those of three
+    /// buffers, and of one reader with a place of its own unless the mechanism can do without. `None` on overflow.
     pub fn bytes_min(self, value: u32) -> Option<u64> {
         self.bytes(value, 3, u32::from(!self.rests_on_time()))
     }
@@ -597,20 +597,20 @@ impl Mechanism {
     /// Bytes of an object for values of `value` bytes, by the formulas of `taut-share`, whose tests check them.
     /// `None` on overflow.
     ///
-    /// `slots` is the number of values that can wait in a queue, and of copies of the value in a state (SDrtR and
-    /// SDrtW have a fixed number); `claims` is the number of readers with a place of their own.
+    /// `slots` is the number of values that can wait in a queue, of blocks, and of copies of the value in a state (SDrtR,
+    /// SDrtW, Peterson and locks have a fixed number); `claims` is the number of readers with a place of their own.
     ///
     /// A line has [`LINE_BYTES`]. SDrtR: a line and two slots. SDrtW: a counter and one slot. QrtR: two lines and the
     /// slots, which are packed if they have less than 64 bytes, and otherwise on cache lines of their own; QrtWo and
     /// QrtWc: the same with more slots, 2 for each value that fits in 64 bytes (at least 2) and [`spare_slots`]. Broadcast:
-    /// a line, one for each claiming reader, and slots as those of QrtR, 2 more for each value that fits in 64 bytes. Timed
-    /// Slots: a line, a byte and 4 words for each slot, and slots as those of QrtR. The others:
-    /// slots on cache lines of their own, in Hybrid and Improved Chen with a stamp each; one line of the writer
+    /// a line, one for each claiming reader, and slots as those of QrtR, 2 more for each value that fits in 64 bytes (at
+    /// least 2). Timed Slots: a line, a byte and 4 words for each slot, and slots as those of QrtR. The others: slots on
+    /// cache lines of their own (Peterson: two), in Hybrid and Improved Chen with a stamp each; one line of the writer
     /// (Double Buffer: 3 words per row and one more; Presence: 1 word per slot and one more) and one line per claiming
-    /// reader (Presence: a word; Peterson: also its copy with a stamp). Under a lock there is one value; MSRP has a
-    /// line for the queue of waiters; MPCP has a line for the holder and a word for each of the `claims + 1` parties
-    /// that may wait. DBP and TCCP have two lines, two for each reader, and slots on cache lines of their own. Bulk: three
-    /// words for each block, and blocks of whole lines; no other number of them than 1 to [`BLOCKS_MAX`].
+    /// reader (Presence: a word; Peterson: also its copy with a stamp). Under a lock there is one value; MSRP has a line for
+    /// the queue of waiters; MPCP has a line for the holder and a word for each of the `claims + 1` parties that may wait.
+    /// DBP and TCCP have two lines, two for each reader, and slots on cache lines of their own. Bulk: three words for each
+    /// block, and blocks of whole lines; `None` unless there are 1 to [`BLOCKS_MAX`] blocks.
     pub fn bytes(self, value: u32, slots: u32, claims: u32) -> Option<u64> {
         let lines = |bytes: u64| bytes.checked_next_multiple_of(LINE_BYTES);
         let word = u64::from(value).checked_next_multiple_of(8)?;
@@ -951,7 +951,7 @@ mod tests {
         }
     }
 
-    /// A queue drops waiting values only of readers that are not real-time, to a real-time writer.
+    /// A queue drops waiting values only if its writer is real-time and its readers are not.
     #[test]
     fn queues_that_drop_leave_the_real_time_side() {
         let policies = [OverflowPolicy::Reject, OverflowPolicy::DropOldest, OverflowPolicy::Clear];

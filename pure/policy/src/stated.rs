@@ -12,7 +12,7 @@ pub const PRIORITY_MAX: u8 = 98;
 /// The priority of the platform probe. It is above every task, to distinguish a stall of the machine from one of the
 /// application.
 pub const PROBE_PRIORITY: u8 = PRIORITY_MAX + 1;
-/// How often the platform probe wakes on each real-time core. The analysis charges it to every task.
+/// The time between two wake-ups of the platform probe on each real-time core. The analysis charges them to every task.
 pub const PROBE_PERIOD: Duration = Duration::from_ms(1);
 /// The longest budget of a safe state: ending an application waits for it.
 pub const SAFE_STATE_MAX: Duration = Duration::from_ms(1_000);
@@ -68,7 +68,7 @@ pub struct EvidenceFile {
     pub file: String,
     /// The digest of its bytes, as the manifest states it: `sha256:` and 64 hexadecimal digits.
     pub hash: String,
-    /// How many jobs of the task were measured in it; none if the manifest does not state it.
+    /// How many jobs of the task were measured in it; `None` if the manifest does not state it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub jobs: Option<u64>,
 }
