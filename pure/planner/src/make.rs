@@ -39,7 +39,7 @@ pub struct Planned {
     /// Where each mode is proven by itself, the application in each of them, in their order: tasks that do not run in it
     /// execute nothing. Empty otherwise.
     pub modes: Vec<Model>,
-    /// Why the plan is not proven, in the order cores, tasks, channels, chains, memory.
+    /// Why the plan is not proven, in the order mechanisms, cores, tasks, changes of mode, channels, chains, memory.
     pub faults: Vec<Fault>,
 }
 
@@ -129,7 +129,7 @@ impl Planned {
             deadline::unsaid(model, &bounds, &mut faults);
         }
         let choice = |id: ChannelId| decide::choice(&decided, &bounds, id, &channels[id.index()]);
-        // The alternatives are judged with the tasks of all modes together.
+        // The search judged the alternatives with the tasks of all modes together.
         let is_judged = is_proven && !by_mode;
         let choices: Vec<Option<ChoicePlan>> =
             model.channel_ids().map(|id| choice(id).filter(|_| is_judged)).collect();
@@ -189,7 +189,7 @@ struct Proven<'a> {
 }
 
 impl<'a> Proven<'a> {
-    /// All proofs that count.
+    /// The proof of the whole, or those of the modes.
     fn all(&self) -> impl Iterator<Item = &'a Proof<'a>> {
         let whole = self.modes.is_empty().then_some(self.whole);
         whole.into_iter().chain(self.modes)

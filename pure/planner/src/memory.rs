@@ -20,7 +20,7 @@ use crate::response::shared::Shared;
 /// Where everything lies.
 #[derive(Default)]
 pub(crate) struct Map {
-    /// By service.
+    /// By service: its persistent scope, and the memory of the service with its tasks.
     pub(crate) services: Vec<(ScopePlan, Size)>,
     /// By task: persistent, release; none for a best-effort task.
     pub(crate) tasks: Vec<Option<(ScopePlan, ScopePlan)>>,
@@ -28,9 +28,11 @@ pub(crate) struct Map {
     pub(crate) value_rings: Vec<Option<Size>>,
     /// By channel.
     pub(crate) channels: Vec<(MemoryMap, Region)>,
-    /// By channel and reader: the event count on which the reader waits.
+    /// By channel and reader: the event count on which the reader waits; none if it does not wait.
     pub(crate) event_counts: Vec<Vec<Option<Region>>>,
+    /// Bytes of the process's map.
     pub(crate) process: u64,
+    /// Bytes of the segment; 0 without one.
     pub(crate) segment: u64,
 }
 
@@ -87,7 +89,7 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
         }
         let mut event_counts = vec![None; channel.readers.len()];
         if channel.reception == Reception::Wait {
-            // Real-time readers of a broadcast do not wait here.
+            // A real-time reader of a broadcast waits for its release instead.
             let readers =
                 channel.readers.iter().enumerate().filter(|(_, party)| !model.is_real_time(**party));
             for (reader, party) in readers {
@@ -299,7 +301,7 @@ mod tests {
         for (is_read_by_clients, triggers) in [(true, false), (false, true), (true, true)] {
             assert_eq!(file_of(Some("ui"), None, is_read_by_clients, triggers), Some(("ui", true)));
         }
-        // What it takes from the application, it alone maps, too; the line on which it waits is in the other file.
+        // No other client maps the file of what it takes from the application; its event count is in the other file.
         assert_eq!(file_of(None, Some("ui"), true, false), Some(("ui", false)));
         assert_eq!(event_count_file("ui"), Some(("ui", true)));
         assert_eq!(file_of(None, None, true, false), None);

@@ -3,8 +3,9 @@
 
 //! Modes: each is proven by itself, and so is each change from one to another.
 //!
-//! A change has three steps. First the tasks that the new mode does not have *stop*, each after its job; then it waits for
-//! an *idle* instant on every core on which tasks stop and start; then the tasks that the old mode did not have *start*.
+//! A change has three steps. First the tasks that the new mode does not have *stop*, each after its job; then the
+//! runtime waits until every core on which tasks stop and start has had an *idle* instant; then the tasks that the
+//! old mode did not have *start*.
 //! Tasks of both modes, and of no service, are released throughout, in their phase.
 //!
 //! **Why this is sound.** Let t be the instant at which the last task that stops has stopped. Before t, only tasks of the
@@ -66,7 +67,7 @@ pub(crate) fn models(model: &Model, placements: &Placements<'_>) -> Vec<Model> {
     model.mode_ids().map(|mode| placed.in_mode(mode)).collect()
 }
 
-/// Proves each mode by itself; `models` are those of [`models`].
+/// Proves each mode by itself; `models` is what [`models`] returns.
 pub(crate) fn prove<'m>(model: &Model, models: &'m [Model], faults: &mut Vec<Fault>) -> Vec<Proof<'m>> {
     let mut found: Vec<Vec<Fault>> = Vec::with_capacity(models.len());
     let mut proofs = Vec::with_capacity(models.len());
@@ -120,7 +121,7 @@ pub(crate) fn worst(model: &Model, proofs: &[Proof<'_>], placement: usize) -> us
         Some(Who::Task(id)) => modes_of(model, id).collect(),
         _ => model.mode_ids().collect(),
     };
-    // Of equals the first.
+    // Among equals, the first.
     modes.iter().rev().max_by_key(|mode| response(mode)).map_or(0, |mode| mode.index())
 }
 
@@ -161,7 +162,8 @@ pub(crate) fn changes(
     let pairs = model.mode_ids().flat_map(|from| model.mode_ids().map(move |to| (from, to)));
     let pairs = pairs.filter(|(from, to)| from != to);
     let change = |(from, to): (ModeId, ModeId)| {
-        // By the next release a task learns of the change, and its job then is the last one, or the first.
+        // A periodic task learns of the change at its next release, and a receiver at once; that job is its last one, or
+        // its first.
         let within = |these: &[TaskId]| {
             let reaches = |id: &TaskId| {
                 let real_time = model.real_time().find(|(task, ..)| task == id)?.2;

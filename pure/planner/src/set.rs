@@ -71,7 +71,7 @@ fn task(placement: &Placement<'_>, charges: &Charges) -> Result<SetTask, Overflo
     })
 }
 
-/// The execution time of a job of its own, margin included.
+/// A job's own execution time, margin included.
 fn own(placement: &Placement<'_>) -> Result<Duration, Overflow> {
     placement.task.cost().ok_or(Overflow)
 }

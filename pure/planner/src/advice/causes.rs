@@ -16,8 +16,8 @@ use crate::response::shared::choose::Answer;
 use crate::response::shared::explain::parts;
 
 impl Shared {
-    /// The other task and the resource of the section that a task waits longest for; the resource past the last is
-    /// the core.
+    /// The task and the resource of the section that this task waits longest for. A resource past the model's last
+    /// one stands for the core.
     pub(crate) fn blocked_by(&self, placements: &Placements<'_>, placement: usize) -> Option<(usize, usize)> {
         match &self.answer {
             Answer::Bounds(bounds, ..) => {
@@ -43,7 +43,8 @@ impl Shared {
         }
     }
 
-    /// The task of the same core that delays a task longest.
+    /// The task of the same core that delays a task longest; under EDF, if a core is short of time, the longest
+    /// task that is due in the window that is too short.
     pub(crate) fn delayed_by(&self, placements: &Placements<'_>, placement: usize) -> Option<usize> {
         match &self.answer {
             Answer::Bounds(bounds, ..) => bounds.tasks[placement].witnesses.interference.task,
@@ -53,7 +54,7 @@ impl Shared {
     }
 
     /// Why nothing is proven of a task that is not late itself: its bound rests on another task that is late, or
-    /// another core is short.
+    /// another core is short of time.
     pub(crate) fn rests_on(
         &self,
         model: &Model,

@@ -59,8 +59,8 @@ fn deadline(model: &Model, placements: &Placements<'_>, placement: usize, faults
         return faults.push(server_late(model, placements, placement, &bound));
     }
     let fault = missed(model, placements, placement, &bound, exact);
-    // The task's own cost decides how long other tasks wait, and so which costs fit those; and its wakes of others add to
-    // its cost: make the whole plan anew.
+    // If tasks wait for values, the cost of this task decides how long they wait; and its own waiting and waking
+    // add to its cost. Then only a plan made anew shows which cost fits.
     let is_apart = model.links().next().is_none() && at.task.waits.switching.is_zero();
     let largest = match at.who {
         Who::Task(id) if !is_apart => may_advise(faults).then(|| Room::of(model, id)?.wcet()).flatten(),
@@ -149,8 +149,8 @@ fn missed(model: &Model, placements: &Placements<'_>, placement: usize, bound: &
     }
 }
 
-/// Adds an error if a plan is not proven and no error says why: at the first task without a bound, else at the
-/// cores.
+/// Adds an error if a plan is not proven and no error says why: at the first task whose bound is not proven, else at
+/// the cores.
 pub(crate) fn unsaid(model: &Model, bounds: &ResponseBounds, faults: &mut Vec<Fault>) {
     if faults.iter().any(|fault| fault.severity == Severity::Error) {
         return;

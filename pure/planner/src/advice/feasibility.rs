@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What an application keeps.
+//! Which deadlines, budgets and latencies an application keeps.
 
 use taut_model::{Model, Severity};
 use taut_plan::ChainPlan;
@@ -12,7 +12,7 @@ use crate::memory::memory;
 use crate::response::proof::{self, Effort, Proof};
 use crate::response::settle;
 
-/// What an application keeps, in a form that can be compared.
+/// Which deadlines, budgets and latencies an application keeps, in a form that can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Feasibility {
     /// By task; a task without a deadline counts as kept.
@@ -24,7 +24,7 @@ pub(crate) struct Feasibility {
 }
 
 impl Feasibility {
-    /// Finds out what an application keeps.
+    /// Analyses an application.
     pub(crate) fn of(model: &Model, effort: Effort) -> Self {
         let mut faults = Vec::new();
         let model = &*settle::settle(model);

@@ -29,7 +29,8 @@ pub fn guesses(model: &Model) -> Vec<Fault> {
     faults
 }
 
-/// A fault if costs of the machine are those of no machine: the manifest does not state them, so that defaults apply.
+/// A fault if the manifest does not state all costs of the machine: then defaults apply, which no machine was
+/// measured for. At most one.
 pub fn defaults(model: &Model) -> Vec<Fault> {
     let fault = |defaults| {
         let message = format!("the manifest does not state costs of the machine: {defaults}");

@@ -18,7 +18,7 @@ use crate::response::shared::charge::charged;
 use crate::response::shared::choose::{Answer, is_global};
 use crate::response::shared::protocols::{Analysis, all_analyses, beside, names};
 
-/// What an analysis says that does not keep a deadline; `tried`: whether the plan asked it.
+/// The text for an analysis by which a deadline is not kept. `tried` says whether the plan asked this analysis.
 fn passes(placements: &Placements<'_>, bounds: &Bounds, tried: &str) -> String {
     let Some(late) = bounds.tasks.iter().position(|task| task.status == Status::Passes) else {
         return tried.to_owned();
@@ -40,7 +40,8 @@ struct Beside {
 }
 
 impl Beside {
-    /// What an analysis says that keeps all deadlines, and has this response time. `first`: of its protocol's analyses.
+    /// The text for an analysis by which all deadlines are kept, with its response time. `first`: it is the first
+    /// analysis of its protocol.
     fn kept(&self, locking: LockingProtocol, first: bool, exact: Duration) -> String {
         let (found, is_chosen) = (exact.rounded(), Some(locking) == self.chosen);
         match self.response {
@@ -49,7 +50,7 @@ impl Beside {
             Some(response) if response == exact && is_chosen => {
                 "not needed: would give the same R".to_owned()
             }
-            // Of one protocol, the bound of the first analysis is never above those of the others.
+            // The bound of a protocol's first analysis is never above the bounds of its others.
             Some(_) if is_chosen => format!("weaker: would give R = {found}"),
             Some(_) if !self.pinned => format!("not needed: would give R = {found}"),
             Some(_) => format!("not asked for: would give R = {found}"),
@@ -58,7 +59,7 @@ impl Beside {
         }
     }
 
-    /// Whether the plan asked an analysis that does not keep all deadlines.
+    /// Whether the plan asked an analysis by which some deadline is not kept, as text.
     fn tried(&self, locking: LockingProtocol, first: bool) -> &'static str {
         // Candidates are tried in order, up to the first that keeps all deadlines.
         let place = |locking| all_analyses().position(|(other, ..)| Some(other) == locking);

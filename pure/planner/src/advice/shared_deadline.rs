@@ -169,7 +169,7 @@ impl Shared {
     }
 }
 
-/// A server that stands beside what is not analysed with servers; `beside` says what is.
+/// The fault of a server in an application that the analysis of servers does not cover; `beside` says what it covers.
 fn servers(model: &Model, placements: &Placements<'_>, placement: usize, beside: &str) -> Fault {
     let name = placements.placements[placement].name;
     let message =
@@ -190,7 +190,7 @@ fn servers(model: &Model, placements: &Placements<'_>, placement: usize, beside:
     }
 }
 
-/// Adds a label at the cause of most of a part.
+/// Adds a label at the largest cause of a part of a bound.
 fn witnessed(
     fault: Fault,
     model: &Model,

@@ -36,7 +36,7 @@ struct Reader {
     /// Its position among the readers.
     at: usize,
     party: PartyId,
-    /// As the analysis takes it, and whether its response is proven; none if that has no bound.
+    /// The form that the analysis takes, and whether its response is proven; none if nothing bounds when it looks.
     ends: Option<(TakingTask, bool)>,
 }
 

@@ -81,7 +81,7 @@ impl Realisation {
         locked
     }
 
-    /// Bytes of the object.
+    /// Bytes of the object; `None` if they do not fit in 64 bits.
     pub(crate) fn bytes(&self, model: &Model, id: ChannelId) -> Option<u64> {
         let slots = self.buffers.unwrap_or(self.capacity);
         self.mechanism.bytes(model.value_bytes(id)?, slots, self.claims(model.channel(id)))
@@ -128,7 +128,7 @@ pub(crate) fn reader_of(
     Some((TakingTask { period, response: bound.response, takes, triggered }, bound.proven))
 }
 
-/// How many values a job of a reader takes: of a broadcast that alone releases it, the one that did.
+/// How many values a job of a reader takes: one, if the channel is a broadcast and alone releases the reader.
 pub(crate) fn takes(channel: &Channel, triggered: bool) -> u32 {
     if channel.broadcast && triggered { 1 } else { channel.takes_per_release }
 }
@@ -306,7 +306,7 @@ fn queued(
     }
 }
 
-/// Decides how many values a queue holds, if so many can wait.
+/// Decides how many values a queue holds. `needed` says how many can wait, and why; none if nothing bounds that.
 pub(crate) fn hold(
     model: &Model,
     channel: &Channel,
@@ -352,8 +352,9 @@ pub(crate) fn hold(
     }
 }
 
-/// The capacity of a queue whose readers are not real-time, if the manifest states none: what a second brings at most.
-/// Nothing bounds how long such a reader looks away, so a second is a choice, and no bound.
+/// The capacity of a queue whose readers are not real-time, if the manifest states none: the values that its writer
+/// sends in a second, and at least those of two of its jobs. Nothing bounds how seldom such a reader looks, so a
+/// second is a choice, and no bound.
 fn second(model: &Model, channel: &Channel) -> (u32, String) {
     const SECOND_NS: u64 = 1_000_000_000;
     let period = match channel.writer {

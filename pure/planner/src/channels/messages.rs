@@ -16,8 +16,8 @@ use crate::response::bounds::ResponseBounds;
 /// The lanes of the message to which a lane belongs, in the order in which its receiver takes from them: those of real-time
 /// senders first, by priority, then by deadline, then as the manifest names them; then the others as it names them.
 ///
-/// Priorities of several cores are compared as the numbers that they are. A task in a server and a task under EDF have none,
-/// so their deadlines decide, after all tasks that have one.
+/// Priorities of different cores are compared as plain numbers. A task in a server and a task under EDF have none,
+/// so they come after all tasks that have one, by their deadlines.
 pub(crate) fn ranked(model: &Model, message: &str, bounds: &ResponseBounds) -> Vec<ChannelId> {
     let mut lanes: Vec<ChannelId> =
         model.channel_ids().filter(|id| model.channel(*id).is_lane_of(message)).collect();
@@ -36,9 +36,9 @@ pub(crate) struct LaneBound {
     pub(crate) rank: usize,
     /// How many lanes the message has.
     pub(crate) of: usize,
-    /// The sender and the receiver; none if nothing bounds how often one of them comes.
+    /// The sender and the receiver; none if nothing bounds how often the one sends, or when the other looks.
     pub(crate) ends: Option<(SendingTask, TakingTask)>,
-    /// The bounds; none if a lane in front has none, or if the sender or the receiver has none.
+    /// The bounds; none without `ends`, or if nothing bounds how often a sender sends whose values may go first.
     pub(crate) delivery: Option<Result<Verdict<LaneDelivery>, Overflow>>,
     /// Whether the bounds rest on proven responses, of a real-time sender and its receiver.
     pub(crate) proven: bool,
@@ -51,14 +51,15 @@ pub(crate) fn bound(model: &Model, id: ChannelId, order: MessageOrder, bounds: &
     let rank = lanes.iter().position(|lane| *lane == id).unwrap_or(lanes.len());
     let real_time = |lane: &ChannelId| model.is_real_time(model.channel(*lane).writer);
     let (mut ahead, mut peers) = (Vec::new(), Vec::new());
-    // Whether values of its own lane go before it, too, though they were sent after it.
+    // Whether later values of its own lane may go first, too.
     let overtaken = real_time(&id) && order == MessageOrder::Specified;
     for (at, lane) in lanes.iter().enumerate().filter(|(_, lane)| **lane != id) {
         match (real_time(&id), real_time(lane), order) {
             (true, true, MessageOrder::Fifo) => peers.push(*lane),
             (true, true, MessageOrder::Specified) => ahead.push(*lane),
             (true, false, _) => {}
-            // Of a sender that is not real-time the receiver knows only when it saw a value: any other may be in front.
+            // Of a value from a sender that is not real-time, the receiver knows only when it saw the value: any
+            // other may go first.
             (false, _, MessageOrder::Fifo) => ahead.push(*lane),
             _ if at < rank => ahead.push(*lane),
             _ => {}

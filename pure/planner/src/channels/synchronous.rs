@@ -4,8 +4,8 @@
 //! A state with a synchronous flow: DBP or TCCP, in how many buffers.
 //!
 //! The plan takes the one whose object is smaller. DBP needs no times. TCCP uses proven response times, or
-//! deadlines in a plan that is not proven and therefore not run. If a job does not keep its times all the same, no
-//! job reads a wrong value: a job that would take a buffer that is still being read waits for it.
+//! deadlines in a plan that is not proven and therefore not run. Even if a job takes longer, no job reads a wrong
+//! value: a job that would take a buffer that is still being read waits for it.
 
 use taut_analysis::wait_free::flow::{self as counts, Cores, FlowReader, FlowWriter};
 use taut_model::{
@@ -38,7 +38,7 @@ pub(crate) fn choose(
         .into_iter()
         .filter_map(|mechanism| candidate(model, id, bounds, mechanism))
         .collect();
-    // The sort is stable: of equals DBP comes first, which rests on nothing.
+    // The sort is stable: if both are of one size, DBP comes first, which rests on no response times.
     fit.sort_by_key(|choice| choice.bytes);
     let wanted = channel.mechanism.or(channel.decided);
     let position = wanted.and_then(|wanted| fit.iter().position(|fit| fit.mechanism == wanted));

@@ -27,8 +27,8 @@ pub(crate) struct Placement<'m> {
     pub(crate) task: &'m RealTime,
     /// How much sooner than a period after the last budget a server can use the next one; zero for a task.
     pub(crate) back_to_back: Duration,
-    /// C, margin included, or what an enforced budget lets the task have: see [`crate::budget`]. The longest duration
-    /// if it does not fit in 64 bits.
+    /// C, margin included, or what an enforced budget lets the task have: see [`crate::overheads::budget`]. The longest
+    /// duration if it does not fit in 64 bits.
     pub(crate) cost: Duration,
     /// Position of the core in the platform's list.
     pub(crate) core: usize,

@@ -190,8 +190,8 @@ fn arrivals(model: &Model, task: &RealTime) -> ArrivalPattern {
         Arrival::Periodic { offset, .. } => ArrivalPattern::Phased(*offset),
         Arrival::Sporadic { device: Some(_), .. } => ArrivalPattern::Sporadic,
         Arrival::Sporadic { triggers, .. } => {
-            // An alarm releases its receiver at an instant that its setter chooses; of a sender that takes blocks back, the
-            // receiver may fall behind.
+            // An alarm releases its receiver at an instant that its setter chooses; and a receiver may fall behind a
+            // sender that takes blocks back.
             let driven = |trigger: &taut_model::ChannelId| {
                 let channel = model.channel(*trigger);
                 let loses = channel.overflow == taut_model::OverflowPolicy::Recall;

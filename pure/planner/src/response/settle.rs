@@ -45,14 +45,15 @@ pub(crate) fn settle(model: &Model) -> Cow<'_, Model> {
 /// How long it takes each task to go to sleep, to wake up and to wake others.
 fn switching(model: &Model, links: &[FlowLink]) -> Vec<Waits> {
     let charges = Charges::of(&model.platform().overheads);
-    // A time that fits nowhere: the proof refuses it as an overflow.
+    // The proof refuses the longest duration as an overflow.
     let times = |count: u64| charges.switches(count).unwrap_or(Duration::MAX);
     let count = |id: TaskId| {
         // A job that looks too early sleeps once and wakes once, however many writers it waits for.
         let waits = links.iter().any(|link| link.reader == id);
         let wakes = links.iter().filter(|link| link.writer == id).count() as u64;
-        // A dispatcher looks at each queue of a client when the client notifies, at each lane of alarms when a setter does, and
-        // at a bulk channel when its sender has sent a block that it may take back, at most once in each gap of the task. The task's own release covers one.
+        // A dispatcher looks in vain at a queue of a client, at a lane of alarms, and at a bulk channel whose
+        // sender takes blocks back, at most once each in a gap of the task. The task's own release covers one of
+        // these looks.
         let in_vain = model.triggers(id).iter().map(|id| model.channel(*id));
         let in_vain = in_vain.filter(|of| {
             matches!(of.writer, PartyId::Client(_)) || of.is_timed() || of.overflow == OverflowPolicy::Recall

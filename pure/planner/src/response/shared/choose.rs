@@ -13,7 +13,7 @@ use super::edf::Due;
 use super::protocols::{Protocols, guard_of};
 use crate::placement::{Placement, Placements};
 
-/// What a deferrable server, which may use two budgets back to back, is analysed beside.
+/// What the analysis covers beside a deferrable server, which may use two budgets back to back.
 const DEFERRABLE: &str = "deferrable servers are analysed beside resources of one core";
 
 pub(crate) enum Answer {
@@ -25,7 +25,7 @@ pub(crate) enum Answer {
     Short(usize, Demand),
     /// No bounds, and why.
     Nothing(String),
-    /// No bounds, because servers stand beside what is not analysed with them: what is.
+    /// No bounds, because the analysis of servers does not cover the application: what it covers.
     Servers(&'static str),
     /// No bounds, and a fault already says why.
     Refused,
@@ -148,7 +148,8 @@ fn with(protocols: &Protocols, model: &Model, placements: &Placements<'_>, globa
     if suspending.contains(&true) && placed.iter().any(|placement| !placement.task.non_preemptive.is_zero()) {
         return Answer::Nothing("a non-preemptive stretch would delay those who hold a resource".into());
     }
-    // Those analyses take each deadline to be at most a period after the earliest instant of the release.
+    // The analyses of resources of several cores take each deadline to be at most a period after the earliest
+    // release.
     let is_deferrable = |placement: &Placement<'_>| !placement.back_to_back.is_zero();
     if global.contains(&true) && placed.iter().any(is_deferrable) {
         return Answer::Servers(DEFERRABLE);

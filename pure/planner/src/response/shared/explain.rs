@@ -90,7 +90,7 @@ pub(crate) fn due(
     let mut left = found.response.from_arrival;
     let mut terms = Vec::new();
     let mut add = |kind, of: Option<&str>, time: Duration| {
-        // Only blocking that was over when the job arrived is cut short.
+        // This cuts only blocking that was over when the job arrived.
         let time = time.min(left);
         left = left.saturating_sub(time);
         terms.push(term(kind, of, time));

@@ -27,7 +27,7 @@ use explain::{due, term, terms};
 pub(crate) use layout::Layout;
 use taut_plan::{ResourcePlan, TermPlan};
 
-/// What servers are analysed under.
+/// What the analysis of servers covers.
 const UNDER_EDF: &str = "servers are analysed under fixed priority";
 
 /// Why a resource has its protocol. `global`: its users are on several cores; `floors`: resources of one core have deadline
@@ -54,7 +54,7 @@ fn reason(
     }
 }
 
-/// What the analysis found about the whole.
+/// What the analysis found about the whole application.
 pub(crate) struct Shared {
     /// The protocol of each resource, and why that one.
     pub(crate) protocols: Vec<(LockingProtocol, String)>,
@@ -63,8 +63,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Analyses the whole; none if no task locks and the cores are under fixed priorities: then each core is analysed
-    /// by itself.
+    /// Analyses the whole application; none if no task locks and the cores are under fixed priorities: then each core
+    /// is analysed by itself.
     pub(crate) fn analyse(
         model: &Model,
         placements: &Placements<'_>,
@@ -119,7 +119,7 @@ impl Shared {
         words.fold(0, u64::saturating_add)
     }
 
-    /// Bytes of a resource's lock, if that is one between cores.
+    /// Bytes of a resource's lock between cores; 0 if its protocol is for one core.
     pub(crate) fn words(
         placements: &Placements<'_>,
         at: usize,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Chooses a mechanism for each shared object: least memory, or most slack, with every deadline kept.
+//! Chooses a mechanism for each shared object: least memory, shortest responses or most slack, with every deadline
+//! kept.
 //!
 //! A [`Problem`] lists the offers of each object and their prices: a guard that others wait for, time added to each
 //! job, bytes. A selection takes one offer per object. One analysis of the whole ([`taut_analysis::multi::mixed`])
