@@ -17,7 +17,7 @@ use crate::{Class, CoreId, ModeId, Model, RealTime, ServiceId, TaskId};
 pub struct Mode {
     /// Its name in the manifest.
     pub name: String,
-    /// The services that run in it, in the manifest's order of the mode. The others are stopped.
+    /// The services that run in it, as the manifest lists them. The others are stopped.
     pub services: Vec<ServiceId>,
 }
 

@@ -12,7 +12,8 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
     for (channel, link) in draft.channels.iter().zip(links).filter(|(channel, _)| channel.broadcast) {
         writer(channel, link, faults);
         overflow(channel, faults);
-        // A reader that does not look in bounded time would keep the values from all others.
+        // A reader that does not look in bounded time would keep the broadcast full, and so new values from all
+        // others.
         for reader in link.readers.iter().filter(|reader| is_real_time(draft, **reader)) {
             looks(draft, channel, *reader, faults);
         }
@@ -30,7 +31,7 @@ fn writer(channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) {
     faults.push_resting_on(fault, &[&format!("channels.{name}.kind")]);
 }
 
-/// What happens to a value that does not fit follows from each reader.
+/// Refuses an overflow policy: each reader's class decides what happens to a value that does not fit.
 fn overflow(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     if channel.overflow == OverflowPolicy::Reject {
         return;

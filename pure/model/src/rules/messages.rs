@@ -57,7 +57,7 @@ pub(super) fn divide(mut draft: Draft) -> Draft {
         for at in (1..chain.path.len()).step_by(2) {
             let Some(all) = senders.get(&chain.path[at]) else { continue };
             let before = &chain.path[at - 1];
-            // Of another task the chain's own rule says that it does not write the channel.
+            // If no sender stands there, the rule of chains reports that the task does not write the channel.
             let sender = all.iter().find(|sender| *sender == before).unwrap_or(&all[0]);
             chain.path[at] = format!("{}/{sender}", chain.path[at]);
         }
@@ -117,7 +117,7 @@ pub(super) fn once(draft: &Draft, faults: Vec<Fault>) -> Vec<Fault> {
     if draft.channels.iter().all(|channel| channel.lane.is_none()) {
         return faults;
     }
-    // The lane's name in a text as the message's: what is quoted, up to its `/`.
+    // A quoted name of a lane counts as that of its message: up to the `/`.
     let of_message = |text: &str| {
         let quoted = |(at, part): (usize, &str)| match part.split_once('/') {
             Some((message, _)) if at % 2 == 1 => message.to_owned(),
@@ -170,7 +170,8 @@ fn sends(channel: &ChannelDraft, senders: &[&str], faults: &mut Faults<'_>) {
     }
 }
 
-/// A lane refuses what does not fit: a real-time sender's lane is never full, and any other sender learns of it.
+/// Refuses other policies than `reject`: a real-time sender's lane is never full, and any other sender gets its
+/// value back.
 fn overflow(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     if channel.overflow != OverflowPolicy::Reject {
         let message = format!("{} `{}` cannot drop waiting values", channel.noun(), channel.table());

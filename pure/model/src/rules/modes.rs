@@ -57,7 +57,7 @@ fn services(mode: &ModeDraft, names: &Names<'_>, faults: &mut Faults<'_>) {
     }
 }
 
-/// A mode starts its services: a service that starts on demand would have two masters.
+/// Refuses services that start on demand: a mode starts its services itself.
 fn starts(draft: &Draft, faults: &mut Faults<'_>) {
     for service in draft.services.iter().filter(|service| service.start == ServiceStart::Demand) {
         let message = format!("service `{}` starts on demand, and modes start services", service.name);
