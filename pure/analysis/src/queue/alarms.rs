@@ -74,16 +74,21 @@ mod tests {
         TakingTask { period, response, takes, triggered: true }
     }
 
-    /// An alarm: from when on and by when it is to be taken, how much later again, and since when its slot holds it.
+    /// An alarm.
     #[derive(Clone, Copy, Debug)]
     struct Alarm {
+        /// It may be taken from here on.
         earliest: u64,
+        /// The end of its window.
         latest: u64,
+        /// How much later it is due again; 0 if never.
         period: u64,
+        /// When it was set.
         set: u64,
     }
 
-    /// A job: by when it must be complete, how many alarms it may still take, and since when those that it took count.
+    /// A job: by when it must be complete, how many alarms it may still take, and from when the latencies of those
+    /// that it took count.
     struct Released {
         due: u64,
         left: u32,

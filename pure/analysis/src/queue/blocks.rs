@@ -9,19 +9,19 @@
 //! Assumes     A1 to A4 of [`super`]
 //!             A5 a job of the writer has one loan at a time, which it sends or gives back before it ends, and sends n at most
 //!             A6 a job of the reader has one block at a time, which it gives back before it ends
-//!             A7 R_w ≤ T_w and R_r ≤ T_r, as deadlines demand: no task has two jobs at once
+//!             A7 R_w ≤ T_w and R_r ≤ T_r: no task has two jobs at once
 //! Verdict     sufficient; exact where the capacity is
 //! Cost        that of the capacity
 //! Source      own
 //! ```
 //!
-//! A block is away from the writer from its loan until the reader gives it back, and so longer than a value of a queue
-//! waits. No more of them are away for all that. Take any run, and an instant t at which a job asks for a loan. Change the run
-//! from t on, and there alone: the job sends at t what it asks for, and the reader's job that has a block at t takes that
-//! block just after t. Both may: by A5 the writer's job has n sends left for this loan and has not ended, and by A6 the
-//! reader's job has not ended, so both are within their response times; by A7 no other job of the reader has arrived before t. In
-//! the changed run all blocks that were away at t, and the one that is asked for, are values that wait at a send, which the
-//! capacity bounds.
+//! A block is away from the writer from its loan until the reader gives it back, and so longer than a value of a
+//! queue waits. Still no more blocks are away than values can wait. Take any run, and an instant t at which a job
+//! asks for a loan. Change the run from t on, and there alone: the job sends at t what it asks for, and the
+//! reader's job that has a block at t takes that block just after t. Both may: by A5 the writer's job has n sends
+//! left for this loan and has not ended, and by A6 the reader's job has not ended, so both are within their
+//! response times; by A7 no other job of the reader has arrived before t. In the changed run all blocks that were
+//! away at t, and the one that is asked for, are values that wait at a send, which the capacity bounds.
 
 use super::{SendingTask, TakingTask};
 use crate::{Overflow, Verdict};

@@ -19,7 +19,7 @@
 //! before this one was refused. Then each reader has seen what a queue of its own would have shown it: the same sends at the
 //! same instants, and no reader changes what another one does. So at most c_i - 1 wait for reader i, and the send fits. By A5
 //! a reader begins with nothing waiting, as A1 of `queue` has it; the sends before do not matter to it. Readers that may
-//! lose values do not hold the writer.
+//! lose values do not hold the writer back.
 
 use taut_time::Duration;
 

@@ -34,7 +34,7 @@
 //! its peers that were sent up to s, and those of A that come until it is taken. So the k(s)-th job takes it at the latest.
 //! Between two steps k(s) stays and s grows, so the steps suffice.
 //!
-//! A value that is stamped and then held up before it is in its lane is overtaken by nobody's but may overtake: it is
+//! A peer's value that was stamped earlier, and then held up before it was in its lane, may still go first: it is
 //! counted, since its job arrived before s.
 //!
 //! **Window.** All values that came until its end are taken by then, so no s lies behind it. If H is a multiple of all
@@ -100,11 +100,11 @@ pub fn delivery(
         let next = lanes_of(own, peers).map(|lane| step_after(lane, at)).min();
         at = next.ok_or(Overflow)?;
     }
-    // 3. What can wait meanwhile.
+    // 3. The latency and the capacity that follow.
     bounded(own, wait, &of)
 }
 
-/// The verdict that no bound is needed for; `None` if one can be asked for.
+/// The verdict on lanes that have no bound; `None` if the analysis can look for one.
 fn unbounded(lanes: &[SendingTask], receiver: &TakingTask) -> Option<Verdict<LaneDelivery>> {
     if lanes.iter().any(|lane| lane.period.is_zero()) || receiver.period.is_zero() {
         return Some(Verdict::NotApplicable(Assumption::PositivePeriod));
@@ -122,8 +122,8 @@ fn bounded(own: &SendingTask, wait: u128, of: &Service) -> Result<Verdict<LaneDe
     Ok(Verdict::Schedulable(LaneDelivery { wait: duration(wait)?, latency: duration(latency)?, capacity }))
 }
 
-/// Bounds the delivery of the values of one lane, of which the receiver may take any first, and before them any of the
-/// `others`: a value that is sent later may go first.
+/// Bounds the delivery of the values of one lane if the receiver may take the waiting values in any order: a value
+/// of this lane or of the `others` that is sent later may go first.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -349,7 +349,7 @@ mod tests {
                 let next = match order {
                     Order::Sender => full.min().map(|lane| (lane, 0)),
                     Order::Fifo => full.min_by_key(|lane| waiting[*lane][0].stamped).map(|lane| (lane, 0)),
-                    // Against the oldest, and now and then any.
+                    // The newest, which is worst for the oldest; and sometimes any.
                     Order::Specified => {
                         let all = full.flat_map(|lane| (0..waiting[lane].len()).map(move |at| (lane, at)));
                         let all: Vec<_> = all.collect();
@@ -443,15 +443,15 @@ mod tests {
         assert!((1..500).contains(&unbounded), "{unbounded} can be overtaken for ever");
     }
 
-    /// One value a job in each of two lanes, which use all takes: the less urgent waits for the other and for a job that
-    /// came before it.
+    /// Two lanes with one value a job, which together use all takes: a value of the less urgent one waits for two
+    /// values of the other.
     #[test]
     fn by_hand() {
         let (of, lanes) = (receiver(2, 1, 1), [sender(4, 0, 1), sender(4, 0, 1)]);
         assert!(keeps_up(&lanes, &of));
         let found = bounds(&lanes, Order::Sender, &of).into_iter().flatten().collect::<Vec<_>>();
         assert_eq!(found[0], LaneDelivery { wait: ns(2), latency: ns(3), capacity: 1 });
-        // Two of the first lane come in the 3 until the second job is done, and a third until the third is.
+        // Two of the first lane come until the second job is done, at 5, and no third until the third is, at 7.
         assert_eq!(found[1].wait, ns(6));
         let more = [lanes[0], lanes[1], sender(1_000_000, 0, 1)];
         assert!(!keeps_up(&more, &of));
@@ -475,7 +475,7 @@ mod tests {
         assert_eq!(overtaken(&sender(1, 0, 1), &[], &of), Ok(Verdict::NotShown(Why::Rate)));
     }
 
-    /// A lane alone has the bounds of a queue whose reader is periodic, where that queue's are not smaller.
+    /// A lane alone has a bound exactly if a queue with a periodic reader has one, and its latency is no longer.
     #[test]
     fn one_lane_is_a_queue() {
         let mut draw = Draw::new(7);

@@ -15,7 +15,7 @@
 //! **What it is for.** A busy period begins when a job is released on a core on which none is pending, and ends when none is
 //! pending again. What is executed in it was released in it. Of a task of jitter J, at most ⌈(L + J) / T⌉ jobs are
 //! released in a window of length L, so the work of a window of length L fits into it as soon as the equation holds. From
-//! any instant, at most L passes until no job is pending: that is what a change of mode waits for.
+//! any instant, at most L passes until no job is pending: a change of mode waits for that long.
 
 use taut_time::Duration;
 
