@@ -13,8 +13,8 @@ impl ChannelPlan {
         self.readers.iter().find(|reader| reader.client && stores).map(|reader| reader.name.as_str())
     }
 
-    /// Whether the runtime hands over its values to the one task that it alone releases. A task takes the values of a message
-    /// and the blocks of a bulk channel by itself.
+    /// Whether the runtime hands its values over to a task that this channel alone releases. A task takes the
+    /// values of a message and the blocks of a bulk channel by itself.
     pub fn hands_over(&self) -> bool {
         self.kind == ChannelKind::Queue && self.lane.is_none()
     }
@@ -24,8 +24,8 @@ impl ChannelPlan {
         self.lane.as_ref().is_some_and(|lane| lane.order == MessageOrder::Instant)
     }
 
-    /// The index of the entry of the reader `reader` in the object of a broadcast, from 0; `None` if the writer does not know
-    /// it: then it loses the oldest values.
+    /// The index of the entry of the reader `reader` in the object of a broadcast, from 0; `None` if the writer does not
+    /// respect it: then it loses the oldest values.
     pub fn respected(&self, reader: &str) -> Option<u32> {
         self.claim(reader).filter(|_| self.mechanism == Mechanism::Broadcast)
     }

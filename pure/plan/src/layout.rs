@@ -11,9 +11,9 @@ pub const SEGMENT_HEADER_BYTES: u64 = LINE_BYTES;
 /// The part of the segment in each file begins at a multiple of this many bytes, and the segment ends at one.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// The segment's file in which a channel lies. One file, `None`, holds all channels that no client writes. Each
-/// client has two files, which it alone may write: one for channels that no client reads and that release no task,
-/// so that this client alone maps it, and one for the rest.
+/// The segment's file in which a channel lies. One file, `None`, holds all channels in which no client stores. Each
+/// client has two files, in which no other client may store: one for channels that no other client reads and that
+/// release no task, so that this client alone maps it, and one for the rest.
 pub type File<'a> = Option<(&'a str, bool)>;
 
 /// The file of a channel in the segment. `writer` is the client that writes the channel; `storing` is the client that

@@ -20,7 +20,7 @@ pub struct Message<'p> {
     pub receiver: &'p str,
     /// Which value the receiver takes first.
     pub order: MessageOrder,
-    /// By which field, if by what a value says.
+    /// The field of the values that decides, if the order is by a field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<&'p str>,
     /// The most values that a job of the receiver takes.
@@ -41,7 +41,7 @@ pub struct MessageSender<'p> {
     pub name: &'p str,
     /// Whether it is a real-time task.
     pub real_time: bool,
-    /// The most values that wait.
+    /// How many values the lane holds.
     pub capacity: u32,
     /// Why that many, if the plan chose.
     pub capacity_reason: Option<&'p str>,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the caller asks for beside the manifest.
+//! What the caller asks for instead of what the manifest says.
 
 use serde::{Deserialize, Serialize};
 use taut_policy::{Aim, Mechanism};
 
-/// What the caller asks for beside the manifest. A plan that was made with overrides is made with the same overrides
-/// again until the manifest changes.
+/// What the caller asks for instead of what the manifest says. A lock file holds the overrides of its plan.
+/// `taut plan` plans with those of its command line; every other command takes them from the lock file, unless the
+/// manifest has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Overrides {

@@ -86,7 +86,7 @@ impl Plan {
     /// through channels, and something that they send. What its jobs read is then recorded.
     ///
     /// # Errors
-    /// [`NotReplayed`]: the first reason why not. Also for a position that the plan does not have.
+    /// [`NotReplayed`]: the first reason why not; [`NotReplayed::Output`] for a position that the plan does not have.
     pub fn replays(&self, task: usize) -> Result<(), NotReplayed> {
         let task = self.tasks.get(task).ok_or(NotReplayed::Output)?;
         let ClassPlan::RealTime { arrival, .. } = &task.class else { return Err(NotReplayed::BestEffort) };
