@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The ends of channels of one party, each a type of its own: it dereferences to the end of the layer below, and has the
-//! other operations only to refuse them, with the lines of the manifest.
+//! The ends of the channels of one party. Each is a type that dereferences to the end of the layer below. It has the
+//! operations of other ends only so that the compiler refuses them, with the lines of the manifest.
 
 use taut_model::{ChannelId, ChannelKind, Model, PartyId};
 
@@ -151,7 +151,8 @@ impl<'s> Ends<'s> {
             (false, Operation::TakeBlocks) => ("BlockReceiver", "block_receiver"),
             (false, Operation::Publish) => ("StateWriter", "state_writer"),
             (false, Operation::Read) => ("StateReader", "state_reader"),
-            // The receiver of a message is a real-time task, and tasks set alarms and move blocks.
+            // A client has no other ends: the receiver of a message is a real-time task, and only tasks set alarms and
+            // move blocks.
             (true, Operation::Send | Operation::Publish | Operation::Set | Operation::SendBlocks) => {
                 ("ClientWriter", "writer")
             }

@@ -5,7 +5,7 @@
 //! builder that takes the code of every task.
 //!
 //! The text is the inside of a module. `taut generate` writes it as a file, and the macro `taut::manifest!` expands to it;
-//! docs/generated.md describes both. It expands to `taut::App` and `taut::Create`, and needs no crate but `taut`.
+//! docs/generated.md describes both. The text calls `taut::App` and `taut::Create`, and needs no crate but `taut`.
 //!
 //! ```
 //! use taut_manifest::{SourceText, load};
@@ -40,7 +40,7 @@ pub use names::KEYWORDS;
 pub use payloads::Payloads;
 pub use template::fill;
 
-/// What stands before each module: users format and check their sources by rules of their own.
+/// The attributes of each module, since users format and check their sources by rules of their own.
 const ATTRIBUTES: &str = "#[rustfmt::skip]\n\
     #[allow(\n    \
         clippy::all, clippy::pedantic, clippy::nursery, nonstandard_style, unused, unreachable_pub,\n    \

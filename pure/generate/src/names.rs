@@ -14,7 +14,7 @@ pub const KEYWORDS: &[&str] = &[
     "where", "while", "yield",
 ];
 
-/// The words of which not even the raw form is a name.
+/// The words that are no names even in their raw form.
 pub(crate) const NEVER_NAMES: &[&str] = &["crate", "self", "super", "Self"];
 
 /// The name of a field or a module: `-` becomes `_`, and a keyword is raw, or has a `_` at its end if it cannot be raw.

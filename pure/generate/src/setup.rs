@@ -11,7 +11,7 @@ use crate::names::{Names, type_name, value_name};
 use crate::parties::{PartyNames, sole_trigger};
 use crate::template::fill;
 
-/// The items of the module `setup`, and the names among them that the outer module has, too.
+/// The items of the module `setup`, and the names of those that the outer module exports.
 pub(crate) fn text(model: &Model, names: &PartyNames) -> (String, Vec<&'static str>) {
     let resources: Vec<usize> =
         (0..model.resources().len()).filter(|at| model.guarding(*at).is_none()).collect();
