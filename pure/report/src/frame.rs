@@ -29,7 +29,7 @@ pub(crate) fn error_names(facts: Vec<(String, String)>) -> (ErrorNames, Vec<(Str
     (names.into_iter().map(of_task).collect(), machine)
 }
 
-/// The begin of the run, its end if that is recorded, and the instant of the last record.
+/// The beginning of the run, its end if that is recorded, and the instant of the last record.
 pub(crate) fn frame(run: &Run, records: &[Record]) -> (u64, Option<u64>, u64) {
     let of = |kind| records.iter().find(move |record| record.kind == kind);
     let times = records.iter().filter(|record| record.kind != Kind::Counted).map(|record| record.at.as_ns());

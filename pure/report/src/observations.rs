@@ -37,9 +37,9 @@ pub(crate) struct Observations {
     /// Jobs that ran when the application was ended without waiting for them.
     pub(crate) stood: Vec<Stood>,
     pub(crate) rests: Vec<AtRest>,
-    /// The file of recorded values: its messages and bytes.
+    /// The messages and the bytes of the file of recorded values.
     pub(crate) values_file: Option<(u64, u64)>,
-    /// Records that are not in it.
+    /// Records that are missing from that file.
     pub(crate) values_lost: u64,
     /// Records of jobs of tasks that the plan does not have.
     pub(crate) strange: u64,

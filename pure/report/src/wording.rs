@@ -53,7 +53,7 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
         } => {
             let late = late_response(*missed, *unfinished, *response_ns, *limit_ns);
             let (at, why) = (span(*at_ns), cause_text(cause));
-            // Without real-time priorities nobody looked for stalls.
+            // Without real-time priorities there is no probe, so no stall was looked for.
             let stolen = match cause {
                 Cause::NoPriority { .. } => String::new(),
                 _ => format!("; {}", stolen_text(*stolen_ns)),

@@ -77,17 +77,17 @@ pub struct CalibratedTask {
     pub cpu: u16,
     /// Jobs that count.
     pub jobs: u64,
-    /// Of these, the jobs of each run, by position.
+    /// Of these, the jobs of each run, by position. Ends with the last run whose plan has the task.
     pub jobs_by_run: Vec<u64>,
     /// Complete jobs that do not count.
     pub left_out: u64,
     /// The largest measured execution time; none without jobs.
     pub max_ns: Option<u64>,
-    /// The run with that job, by position.
+    /// The run with that job, by position; 0 without jobs.
     pub max_run: usize,
-    /// The most that the machine may have added to that job.
+    /// The most that the machine may have added to that job; 0 without jobs.
     pub stolen_ns: u64,
-    /// Half of the jobs took at most this.
+    /// Half of the jobs took at most this; none without jobs.
     pub p50_ns: Option<u64>,
     /// 99 % of them; none if there are fewer than 100.
     pub p99_ns: Option<u64>,
@@ -155,7 +155,7 @@ struct TaskTimes {
     name: String,
     cpu: u16,
     planned_ns: u64,
-    /// By run, in the order of releases (ns).
+    /// By run whose plan has the task, in the order of releases (ns).
     runs: Vec<Vec<u64>>,
     /// Jobs that count, by position of the run.
     jobs_by_run: Vec<u64>,
