@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What passes between a job's code and everything around it: values, instants, outcomes. A code that does not depend on
-//! anything else does the same again if it gets the same again.
+//! What passes between a job's code and everything around it: values, instants, outcomes. Code that depends on
+//! nothing else does the same again if it gets the same again.
 //!
-//! A recorded run has a topic `taut/jobs/TASK` for each task whose code it can replay, with an interaction in each message.
-//! The table lists all of them: their numbers, and the words that carry their fields.
+//! A recorded run has a topic `taut/jobs/TASK` for each task whose code it can replay, with an interaction in each
+//! message. [`INTERACTION_SCHEMA`] lists their numbers and the words of a message.
 
 use std::fmt;
 

@@ -108,11 +108,11 @@ pub struct RecordedInteraction<'f> {
     pub interaction: Interaction,
     /// The value that was sent or received.
     pub value: Option<&'f [u8]>,
-    /// When that value was sent (ns); 0 without one.
+    /// When the value that was received had been sent (ns); 0 for every other interaction.
     pub sent_ns: u64,
 }
 
-/// A job's code, from its begin to its end.
+/// A job's code, from its beginning to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedJob<'f> {
     /// The number of the job; `u64::MAX` of code that ran outside of jobs.
@@ -382,7 +382,7 @@ mod tests {
         for (what, messages, topic, number) in cases {
             let error = RecordedValues::from_bytes(&file(messages, 0)).unwrap_err();
             assert_eq!(error, ValuesError::Nonsense(topic.to_owned(), number), "{what}");
-            // What was lost explains it, so the loss is what a reader learns of.
+            // In a file with losses they may be the cause: it is read, and reports them.
             assert_eq!(RecordedValues::from_bytes(&file(messages, 1)).map(|read| read.lost), Ok(1), "{what}");
         }
     }

@@ -94,7 +94,7 @@ impl Word for u16 {
     }
 }
 
-/// A count: 0 if nothing was counted, otherwise the count plus 1.
+/// A count plus 1; 0 if there is no count.
 impl Word for Option<u16> {
     fn from_word(word: u64) -> Option<Self> {
         match word.checked_sub(1) {

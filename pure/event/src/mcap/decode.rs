@@ -78,7 +78,7 @@ impl<'f> McapFile<'f> {
     pub fn from_bytes(bytes: &'f [u8]) -> Result<Self, McapError> {
         let rest = bytes.strip_prefix(&MAGIC).ok_or(McapError::Foreign)?;
         let (mut left, mut reading) = (Content(rest), Reading::default());
-        // Behind the data stands the summary, which says again what was read.
+        // The summary behind the data repeats what was read.
         let mut is_data = true;
         loop {
             let at = (bytes.len() - left.0.len()) as u64;
@@ -108,7 +108,7 @@ impl<'f> Reading<'f> {
             what::TOPIC => self.topic(content),
             what::METADATA => self.metadata(content),
             what::CHUNK => return self.chunk(at, content),
-            // Messages stand in chunks, which have checksums.
+            // A message outside of a chunk has no checksum.
             what::MESSAGE => None,
             _ => Some(()),
         };

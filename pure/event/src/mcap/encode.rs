@@ -39,7 +39,8 @@ fn text(out: &mut Vec<u8>, text: &str) {
     block(out, text.as_bytes());
 }
 
-/// Bytes behind their number. Nothing here is longer than 4 GiB; what were is cut, and a reader refuses the file.
+/// The number of some bytes, then the bytes. Nothing here is as long as 4 GiB; of more bytes the number is too
+/// small, and a reader refuses the file.
 fn block(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
     out.extend_from_slice(bytes);
@@ -80,7 +81,7 @@ fn metadata(out: &mut Vec<u8>, before: u64, name: &str, of: &[(String, String)])
     index
 }
 
-/// The number of a topic in the file; its schema has the number above.
+/// The number of a topic in the file; its schema has the next number.
 fn number(topic: usize) -> u16 {
     u16::try_from(topic).unwrap_or(u16::MAX - 1)
 }
@@ -157,7 +158,7 @@ impl McapEncoder {
         self.messages.len()
     }
 
-    /// No fewer bytes than the next chunk has.
+    /// No fewer bytes than the next chunk has, with its indexes.
     pub fn chunk_bytes_max(&self) -> u64 {
         // A message takes 31 bytes and more, and 16 in an index.
         let (messages, topics) = (self.messages.len() as u64, self.index.len() as u64);

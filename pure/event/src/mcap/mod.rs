@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! file     magic, header, metadata, schemas and topics, chunks each with their indexes, metadata, end of the data,
-//!          summary: schemas, topics, statistics, indexes of chunks, footer, magic
+//!          summary: schemas, topics, statistics, indexes of chunks and of metadata, footer, magic
 //! record   0 u8 what  1 u64 bytes of its content  9 the content
 //! chunk    u64 first and last instant (ns), u64 bytes, u32 checksum of them, "" (not compressed), u64 bytes, messages
 //! message  u16 topic, u32 sequence, u64 instant (ns), u64 instant (ns), the value
@@ -96,7 +96,7 @@ pub struct McapFile<'f> {
 pub enum McapError {
     /// It does not begin as an MCAP file does.
     Foreign,
-    /// It ends before its footer, inside or behind the record that begins at this byte.
+    /// It ends too soon: inside of what begins at this byte, a record or the magic at the end.
     Cut(u64),
     /// The record that begins at this byte is not what was written.
     Damaged(u64),
