@@ -104,9 +104,9 @@ pub(super) enum What {
     Start,
     Preempt,
     Resume,
-    /// The task has this level from now on.
+    /// The task has this level from its next job on.
     Level(u64),
-    /// A resource of the core has this ceiling or floor from now on.
+    /// A resource of the core has this ceiling or floor from the next lock on.
     Ceiling(usize, u64),
     /// The core has looked at its calendar.
     Looked,
@@ -128,12 +128,12 @@ impl Item {
 }
 
 impl What {
-    /// The job requests a resource and does not get it at once.
+    /// Whether the job requests a resource and does not get it at once.
     pub(super) fn waits(self) -> bool {
         matches!(self, Self::Spin(_) | Self::Suspend(_))
     }
 
-    /// The core receives this; it is not an action of one of its jobs.
+    /// Whether the core receives this: it is not an action of one of its jobs.
     pub(super) fn is_delivered(self) -> bool {
         matches!(self, Self::Delivered(_) | Self::Granted(_) | Self::UsedUp | Self::Late(_) | Self::Turn(..))
     }
@@ -171,7 +171,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Only the records of cores that have a dispatcher are compared.
+    /// Drops the records of cores without a dispatcher, which are not compared.
     pub(super) fn leave_out_other_cores(&mut self) {
         for (items, dispatched) in self.items.iter_mut().zip(&self.dispatched) {
             if !dispatched {
@@ -180,7 +180,7 @@ impl Log {
         }
     }
 
-    /// Notes whose jobs may lock, if no lock was recorded anywhere.
+    /// If no lock was recorded anywhere, sets `silent` for each core whose jobs may lock.
     pub(super) fn note_silence(&mut self, set: &TaskSet) {
         let locks = |item: &Item| matches!(item.what, What::Unlock(_) | What::Locked(_) | What::Granted(_));
         if !self.items.iter().flatten().any(locks) {
@@ -189,7 +189,7 @@ impl Log {
         }
     }
 
-    /// Adds an item at the end of a core's; none is before an earlier one.
+    /// Adds an item behind those of a core; one that would be before them gets the instant of the last.
     pub(super) fn put(&mut self, core: usize, item: Item) {
         let items = &mut self.items[core];
         let before = items.last().map_or(0, |last| last.at);

@@ -249,7 +249,7 @@ impl<G, D: Fn(usize) -> bool> Reader<'_, G, D> {
         }))
     }
 
-    /// An event of a server; if it is not known which task that is, its core is not known either.
+    /// An event of a server. If the server is not known, neither is its core, so the comparison of all cores ends.
     fn server(&self, server: u16, what: impl Fn(usize) -> What) -> Meaning {
         let server = usize::from(server);
         if server < self.known.servers.len() {

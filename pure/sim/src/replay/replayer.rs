@@ -180,8 +180,8 @@ impl<'a, S: Sink> Replayer<'a, S> {
         }
     }
 
-    /// Before the first record, the next holder of each global resource is known, and each core knows the next
-    /// arrivals of its tasks.
+    /// Prepares for the first record: keeps each global resource for its next holder, and announces to each core
+    /// the next arrivals of its tasks.
     fn reserve_and_foresee(&mut self) {
         for (resource, holds) in self.log.holds.iter().enumerate() {
             if !holds.is_empty() {
@@ -209,7 +209,7 @@ impl<'a, S: Sink> Replayer<'a, S> {
         }
     }
 
-    /// Lets all cores decide for the last time. Returns the events that were not recorded any more.
+    /// Lets all cores decide for the last time. Returns the simulated events that no record followed.
     fn finish(&mut self) -> Vec<SimEvent> {
         for core in 0..self.cursors.len() {
             // If a rule refuses here, there is no record to differ from.
