@@ -19,7 +19,7 @@ const NUMBER_BYTES: u32 = 8;
 /// The most channels that release one task, the lanes of messages counted one by one.
 const LANES_MAX: usize = 100;
 
-/// What is lost of values of which a channel cannot carry one.
+/// The report of values that are too large for a channel.
 fn too_large(bytes: u64, most: u32) -> String {
     format!(
         "a value of {bytes} bytes exceeds the {most} of a channel: the channel carries a number of {NUMBER_BYTES} bytes, and the \
@@ -358,8 +358,8 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         self.push(declared, channel(named, carries, senders, takes));
     }
 
-    /// Makes one broadcast of the queues from a task to the subscribers of each broadcast, once it is known what each of them
-    /// takes. A subscriber that a message stands for keeps that.
+    /// Joins the queues from a task to the subscribers of a broadcast into one broadcast, once it is known how many
+    /// values each subscriber takes. A subscriber that has a message keeps the message.
     pub(super) fn broadcasts(&mut self) {
         let channels = std::mem::take(&mut self.sketch.channels);
         let is_part = |channel: &Channel| {
@@ -407,7 +407,8 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         }
     }
 
-    /// Reports a subscriber that is not real-time: it refused values when its queue was full, and loses the oldest now.
+    /// Reports a subscriber that is not real-time: a full queue of its own would refuse values, and of a broadcast
+    /// it loses the oldest.
     fn lose_of_observer(&mut self, channel: &Channel) {
         let [reader] = *channel.to.as_slice() else { return };
         if !self.is_real_time(reader) {
@@ -428,7 +429,8 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         (tasks && real_time).then_some(*sender)
     }
 
-    /// Adds the channels of a bulk channel whose ends are not of two tasks: its values are copied, or a number stands for them.
+    /// Adds the channels of a bulk channel that cannot move blocks here: its values are copied, or a number stands
+    /// for them.
     fn copied(&mut self, declared: &Declared<'a, 'i>, senders: Vec<Sender>, ends: (Party, u32), many: bool) {
         let mut copied = Declared { transport: Transport::Broadcast, ..declared.clone() };
         if copied.bytes > PAYLOAD_BYTES_MAX {

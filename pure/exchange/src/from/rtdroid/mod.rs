@@ -15,9 +15,8 @@
 //! | periodic task | a periodic task |
 //! | receiver, handler | a task that its channels release |
 //! | message channel | a message: a lane for each sender |
-//! | broadcast channel | a queue or a message for each subscriber |
-//! | bulk channel | a bulk channel for each subscriber, whose sender takes blocks back; between others than one task and another as a broadcast,
-//! whose values are copied, or too large and become numbers that say which value is ready |
+//! | broadcast channel | of one task a broadcast, of several senders a message for each subscriber |
+//! | bulk channel | from one task to others, a bulk channel for each, whose sender takes blocks back; else as a broadcast channel: values are copied, or numbers stand for those that are too large |
 //! | activity, what the file does not have at the other end of a channel | a client |
 //!
 //! It gives no cores: the import writes one. Sizes carry the letters K, M and G, powers of 1024.

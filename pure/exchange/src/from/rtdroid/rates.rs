@@ -3,7 +3,7 @@
 
 //! How often receivers are released, and how many values readers take, so that none waits for ever.
 //!
-//! A file gives a receiver no least time between releases in most cases. The import writes the longest with which the
+//! Most files give a receiver no least time between releases. The import writes the longest time with which the
 //! receiver takes as much as its senders send, at most the shortest of their periods. RTDroid demands that as much is
 //! taken as is sent (`Yan18`, section 4.2); where a file states less, the import writes how many values it takes.
 

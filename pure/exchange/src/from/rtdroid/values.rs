@@ -57,7 +57,7 @@ pub(super) fn element(mime: &str) -> Option<u64> {
     })
 }
 
-/// A size such as `250K`, `60M`, `256B`, and whether it is in bytes whatever is counted.
+/// A size such as `250K`, `60M`, `256B`, and whether it states bytes and not a number of elements.
 pub(super) fn size(text: &str) -> Option<(u64, bool)> {
     let text = text.trim();
     let bare = text.strip_suffix("iB").or_else(|| text.strip_suffix(['B', 'b'])).unwrap_or(text).trim_end();
@@ -80,7 +80,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         elements(node).filter(move |child| child.is_called(names)).inspect(|child| child.enter())
     }
 
-    /// An attribute, or the text of a child, and the byte at which it stands.
+    /// An attribute, or the text of a child, and the element that has it.
     pub(super) fn word(
         node: Node<'a, 'i>,
         names: &'static [&'static str],
@@ -92,7 +92,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         Some((child.text().unwrap_or_default().trim(), child))
     }
 
-    /// The times of a component: of its own attributes, and of the elements that may hold them.
+    /// The times of a component: from its own attributes, and from the elements that may hold them.
     pub(super) fn times(&mut self, node: Node<'a, 'i>) -> Times {
         let mut times = Times::default();
         self.times_in(node, &mut times, 0);
@@ -147,7 +147,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         }
     }
 
-    /// A time with its unit, or one of milliseconds.
+    /// A time with its unit; without one, in milliseconds.
     fn bare(&mut self, text: &str, up: bool) -> Option<Duration> {
         if let Ok(time) = text.parse::<Duration>() {
             return Some(time);
