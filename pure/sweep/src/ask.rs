@@ -69,7 +69,8 @@ impl MethodResult {
     }
 }
 
-/// The division that needs the least memory; among equals, the one with the fewest suspending objects.
+/// The objects with the longest requests suspend, the others spin: the division that needs the least memory; among
+/// equals, the one with the fewest suspending objects.
 fn split(
     system: &System,
     problem: &mut Problem,
