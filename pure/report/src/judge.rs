@@ -26,7 +26,7 @@ use crate::observations::{JobPanic, Moved, Observations, STOPPED, StateChange};
 use crate::outside::Outside;
 use crate::pauses::Pauses;
 use crate::report::{Lateness, Report};
-use crate::verdict::{Breach, Cause, Ended, JobFailures, MAIN, RunVerdict, Warning};
+use crate::verdict::{Breach, Cause, Ended, Forbidden, JobFailures, MAIN, RunVerdict, Warning};
 use crate::waits::{Awaited, Waits};
 
 /// The plan's timing of a real-time task.
@@ -722,9 +722,9 @@ impl<'a> Judge<'a> {
         }
         let counts = figures.counts.unwrap_or_default();
         for (what, count) in [
-            ("heap use", counts.heap_use),
-            ("page faults", counts.faults()),
-            ("blocking calls", counts.blocked),
+            (Forbidden::HeapUse, counts.heap_use),
+            (Forbidden::PageFault, counts.faults()),
+            (Forbidden::BlockingCall, counts.blocked),
         ] {
             if let Some(count) = count.filter(|count| *count > 0) {
                 self.warnings.push(Warning::Conduct { task: figures.name.clone(), what, count });

@@ -55,4 +55,4 @@ pub use figures::{
 pub use report::{About, Report};
 pub use simulated::{Focus, Simulated, Window};
 pub use taut_event::Ending;
-pub use verdict::{Breach, Cause, Ended, JobFailures, JobLocation, RunVerdict, Unrest, Warning};
+pub use verdict::{Breach, Cause, Ended, Forbidden, JobFailures, JobLocation, RunVerdict, Unrest, Warning};

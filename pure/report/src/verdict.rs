@@ -476,6 +476,20 @@ pub struct JobFailures {
     pub jobs: u64,
 }
 
+/// What a real-time thread must not do after release 0, as the kernel and the allocator count it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Forbidden {
+    /// Allocate or free memory.
+    #[serde(rename = "heap use")]
+    HeapUse,
+    /// Access memory that is not present.
+    #[serde(rename = "page faults")]
+    PageFault,
+    /// Block in the kernel within a job.
+    #[serde(rename = "blocking calls")]
+    BlockingCall,
+}
+
 /// A fact that qualifies the verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "warning", rename_all = "kebab-case")]
@@ -516,8 +530,8 @@ pub enum Warning {
     Conduct {
         /// The thread's task.
         task: String,
-        /// Heap use, page faults, or blocking.
-        what: &'static str,
+        /// What.
+        what: Forbidden,
         /// How often.
         count: u64,
     },

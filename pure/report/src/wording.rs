@@ -5,7 +5,7 @@
 
 use taut_time::shown::time as span;
 
-use crate::verdict::{Breach, Cause, Ended, JobLocation, MAIN, Unrest, Warning};
+use crate::verdict::{Breach, Cause, Ended, Forbidden, JobLocation, MAIN, Unrest, Warning};
 
 /// A count with its noun.
 pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
@@ -386,7 +386,12 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
             format!("the WCET of `{task}` is too small: {jobs} used up to {used}, {planned} planned")
         }
         Warning::Conduct { task, what, count } => {
-            format!("`{task}` had {count} {what} after release 0; should be none")
+            let done = match what {
+                Forbidden::HeapUse => plural(*count, "use of the heap", "uses of the heap"),
+                Forbidden::PageFault => plural(*count, "page fault", "page faults"),
+                Forbidden::BlockingCall => plural(*count, "blocking call", "blocking calls"),
+            };
+            format!("`{task}` had {done} after release 0; should be none")
         }
         Warning::RestHeap { times } => {
             let times = plural(*times, "time", "times");

@@ -129,7 +129,7 @@ fn found(report: &Report) -> String {
     said.extend(report.warnings().iter().map(|warning| match warning {
         Warning::Wcet { task, jobs, .. } => format!("{jobs} of {task} beyond the WCET"),
         Warning::Stopped { task, .. } => format!("{task} stopped"),
-        Warning::Conduct { task, what, count } => format!("{count} {what} of {task}"),
+        Warning::Conduct { task, what, count } => format!("{count} {what:?} of {task}"),
         Warning::CoreFaults { count, .. } => format!("{count} faults"),
         Warning::Dropped { channel, values } => format!("{values} lost in {channel}"),
         Warning::TooMany { channel, values } => format!("{values} too many in {channel}"),
@@ -668,7 +668,7 @@ fn records() {
                 all.put(Kind::Counted, END, RECORDING, faults, count).judged(END)
             },
             "kept",
-            "kept; 1 page faults of recording",
+            "kept; 1 PageFault of recording",
         ),
         (
             "page faults of a core",

@@ -255,10 +255,10 @@
     data.channels.map(c => [c.name, `${c.writer} → ${c.readers.join(", ")}`, c.mechanism, c.capacity, count(c.sent), c.dropped ? make("span", { class: "warn" }, "! " + count(c.dropped)) : "0",
       of(c.latency, "p50_ns"), of(c.latency, "p99_ns"), of(c.latency, "max_ns"), c.late_ours ? make("span", { class: "bad" }, "✘ " + span(c.bound_ns)) : span(c.bound_ns), c.reason])));
 
-  section("Real-time threads", "What they did after release 0 that may cost time; the first three should be none.");
-  add(table([["task", "name"], ["heap use", "n"], ["page faults", "n"], ["blocked", "n"], ["preempted", "n"], ["execution max", "n"], ["WCET", "n"]], realTime.map(t => {
-    const c = t.counts, none = n => n === null, zero = n => none(n) ? "–" : n ? make("span", { class: "warn" }, "! " + count(n)) : "✔ 0", faults = none(c?.minor_faults) || none(c?.major_faults) ? null : c?.minor_faults + c?.major_faults, over = t.execution && t.execution.max_ns > t.wcet_ns, by = t.beyond_wcet ? "! " : "⚑ ";
-    return [t.name, ...(c ? [zero(c.heap_use), zero(faults), zero(c.blocked), none(c.preempted) ? "–" : count(c.preempted)] : ["–", "–", "–", "–"]), over ? make("span", { class: "warn", title: t.beyond_wcet ? "beyond its WCET" : "beyond its WCET, as much as stalls explain" }, by + of(t.execution, "max_ns")) : of(t.execution, "max_ns"), span(t.wcet_ns)];
+  section("Real-time threads", "What they did after release 0 that may cost time; the first three should be none. Last, what their set-ups left in use of the heap before.");
+  add(table([["task", "name"], ["heap use", "n"], ["page faults", "n"], ["blocked", "n"], ["preempted", "n"], ["execution max", "n"], ["WCET", "n"], ["set-up heap", "n"]], realTime.map(t => {
+    const c = t.counts, heap = t.set_up_heap, none = n => n === null, zero = n => none(n) ? "–" : n ? make("span", { class: "warn" }, "! " + count(n)) : "✔ 0", faults = none(c?.minor_faults) || none(c?.major_faults) ? null : c?.minor_faults + c?.major_faults, over = t.execution && t.execution.max_ns > t.wcet_ns, by = t.beyond_wcet ? "! " : "⚑ ";
+    return [t.name, ...(c ? [zero(c.heap_use), zero(faults), zero(c.blocked), none(c.preempted) ? "–" : count(c.preempted)] : ["–", "–", "–", "–"]), over ? make("span", { class: "warn", title: t.beyond_wcet ? "beyond its WCET" : "beyond its WCET, as much as stalls explain" }, by + of(t.execution, "max_ns")) : of(t.execution, "max_ns"), span(t.wcet_ns), heap ? make("span", { title: `at most ${bytes(heap.peak)} at one time` }, bytes(heap.in_use) + (heap.bound === null ? "" : ` of ${bytes(heap.bound)}`)) : "–"];
   })));
 
   // Memory
