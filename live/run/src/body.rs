@@ -15,6 +15,7 @@ use taut_event::{Kind, RanCode};
 use crate::Component;
 use crate::bench_resource::BenchJob;
 use crate::control::State;
+use crate::guard::heap_uses;
 use crate::job::{Failure, Job};
 use crate::lifecycle::{JobCode, JobContext, Released, notify};
 use crate::native::TaskThread;
@@ -121,7 +122,11 @@ impl<K: TaskKind> Body for K {
     }
 
     fn run_dispatched(&mut self, context: &mut JobContext<'_>, job: &mut taut_exec::Job<'_>) -> bool {
-        match self.released(context, job.arrival().as_ns()) {
+        let before = heap_uses();
+        let release = self.released(context, job.arrival().as_ns());
+        // A periodic task follows its service here, before a job.
+        context.count_heap_since(before);
+        match release {
             Release::Job(cause) => context.execute_dispatched(job, JobCode::Task, |job| self.run(cause, job)),
             Release::Reset => {
                 context.execute_dispatched(job, JobCode::Reset, |job| self.component().reset(job));

@@ -385,6 +385,11 @@ impl<'s> JobContext<'s> {
         }
     }
 
+    /// Counts what the calling thread used of the heap since it had used it `before` times.
+    pub(crate) fn count_heap_since(&mut self, before: Option<u64>) {
+        self.heap_uses += uses_since(before);
+    }
+
     /// Runs a job that a dispatcher has released and begun, and that the dispatcher completes.
     pub(crate) fn execute_dispatched(
         &mut self,

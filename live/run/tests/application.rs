@@ -164,6 +164,43 @@ fn a_job_that_uses_the_heap_has_failed_unless_it_is_counted() {
     }
 }
 
+/// A periodic task pauses between two jobs: what it uses of the heap then is counted, and fails no job.
+#[test]
+fn a_pause_that_uses_the_heap_is_counted() {
+    struct Pausing;
+    impl Component for Pausing {
+        fn pause(&mut self) {
+            drop(std::hint::black_box(Box::new(1)));
+        }
+    }
+    impl Task for Pausing {
+        fn release(&mut self, _: &mut Job<'_>) -> Result<(), Failure> {
+            Ok(())
+        }
+    }
+    for executor in ["native", "dispatched"] {
+        let tables = format!(
+            "executor = \"{executor}\"\n{TICK}service = \"sound\"\n[services.sound]\n[tasks.knob]\n\
+             class = \"best-effort\"\n"
+        );
+        let outcome = run(&tables, Some(Duration::from_ms(100)), |app| {
+            app.service("sound", |service| service.task("tick", |_| Ok(Pausing)))?;
+            app.best_effort("knob", |_| {
+                Ok(|context: &mut taut_run::Context<'_>| {
+                    if context.sleep(Duration::from_ms(20)) {
+                        context.control().pause("sound").unwrap();
+                    }
+                })
+            })
+        });
+        assert!(outcome.ending.as_ref().unwrap().orderly, "{executor}");
+        let counts = outcome.of_task(Kind::Counted, 0);
+        let counted = counts.iter().find(|record| record.job == Counter::HeapUse as u64).unwrap();
+        assert_eq!(counted.value, 2, "one allocation and one free: {executor}");
+        assert!(outcome.of(Kind::HeapUsed).is_empty(), "{executor}");
+    }
+}
+
 #[test]
 fn an_exceeded_scope_fails_the_job_and_no_other() {
     let outcome = run(TICK, Some(Duration::from_ms(60)), |app| {
