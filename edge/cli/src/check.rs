@@ -141,9 +141,9 @@ pub(crate) fn summary(plan: &Plan) -> String {
     }
     channels(plan, &mut line);
     for core in &plan.cores {
-        let (whole, tenths) = (core.utilisation_ppm / 10_000, core.utilisation_ppm / 1_000 % 10);
+        let used = shown::percent(core.utilisation_ppm);
         let by = core.dispatched.as_ref().map_or(String::new(), |why| format!("; dispatched: {why}"));
-        line(format_args!("  core {}: {whole}.{tenths} % used{by}", core.cpu));
+        line(format_args!("  core {}: {used} used{by}", core.cpu));
     }
     line(format_args!("  memory: {} of {}", size(plan.memory.total), size(plan.memory.limit)));
     if let Some(not) = plan.not_executed() {

@@ -20,8 +20,12 @@ impl<'l> Lines<'l> {
 
     /// Notes that show the lines of these keys, each line once: arguments of an attribute, with a comma behind each.
     pub(crate) fn notes(&self, keys: &[String], indent: &str) -> String {
-        let mut lines: Vec<String> = keys.iter().filter_map(|key| self.line(key)).collect();
-        lines.dedup();
+        let mut lines: Vec<String> = Vec::with_capacity(keys.len());
+        for line in keys.iter().filter_map(|key| self.line(key)) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
         lines.iter().map(|line| format!("{indent}note = {},\n", literal(line))).collect()
     }
 

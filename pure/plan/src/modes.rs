@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use taut_policy::ServiceStart;
 use taut_time::Duration;
+use taut_time::shown::percent;
 
 use crate::{ChangePlan, ModeBound, ModePlan, Plan, TaskPlan};
 
@@ -86,8 +87,7 @@ pub fn explain_mode(plan: &Plan, name: &str) -> Option<String> {
 fn mode_line(plan: &Plan, mode: &ModePlan) -> String {
     let services = if mode.services.is_empty() { "no service".to_owned() } else { mode.services.join(", ") };
     let used = plan.cores.iter().zip(&mode.utilisation_ppm);
-    let used =
-        used.map(|(core, ppm)| format!("core {} {}.{} % used", core.cpu, ppm / 10_000, ppm / 1_000 % 10));
+    let used = used.map(|(core, ppm)| format!("core {} {} used", core.cpu, percent(*ppm)));
     let first = if plan.first_mode.as_ref() == Some(&mode.name) { ", at release 0" } else { "" };
     format!("mode {}{first}: {services}; {}", mode.name, used.collect::<Vec<_>>().join(", "))
 }

@@ -23,7 +23,6 @@ mod placement;
 mod response;
 mod selection;
 mod set;
-mod shown;
 
 pub use advice::advise::advise_task;
 pub use advice::guesses::{defaults, guesses};

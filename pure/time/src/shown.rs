@@ -24,6 +24,12 @@ pub fn time(ns: u64) -> String {
     three(ns, &TIMES, "ns")
 }
 
+/// A share in parts per million, in percent with one decimal, rounded up.
+pub fn percent(ppm: u64) -> String {
+    let tenths = ppm.div_ceil(1_000);
+    format!("{}.{} %", tenths / 10, tenths % 10)
+}
+
 /// A time of at least `ns`, to compare with a limit. A time above the limit is rounded down, with more than three
 /// digits where three would not show that it is above the limit; any other time is rounded up as usual.
 pub fn above(ns: u64, limit_ns: u64) -> String {

@@ -10,12 +10,12 @@ use taut_analysis::uni::utilisation::{Utilisation, hyperbolic, liu_layland};
 use taut_analysis::{AnalysedCore, Bound, Overflow, Verdict, Why};
 use taut_model::{Model, SchedulingPolicy};
 use taut_time::Duration;
+use taut_time::shown::percent;
 
 use crate::placement::Placements;
 use crate::response::proof::JOBS_ASKED_OFTEN;
 use crate::response::shared::protocols::names;
 use crate::response::waits;
-use crate::shown::percent;
 
 /// One analysis, or several with the same result.
 #[derive(Clone, Debug, PartialEq, Eq)]

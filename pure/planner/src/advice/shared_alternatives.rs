@@ -204,7 +204,7 @@ impl Shared {
             .ok()
             .and_then(taut_analysis::AnalysedCore::utilisation);
         if let Some(used) = used {
-            let figure = crate::shown::percent(used.ppm());
+            let figure = taut_time::shown::percent(used.ppm());
             rows.push(match used.fits() {
                 true => Row::new("utilisation, Liu & Layland", format!(
                     "not enough: {figure} are within 100 %, which decides only with D = T, no jitter, no sections"

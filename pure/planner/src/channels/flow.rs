@@ -365,12 +365,12 @@ fn second(model: &Model, channel: &Channel) -> (u32, String) {
         PartyId::Client(_) => Duration::ZERO,
     };
     let sends = u64::from(channel.sends_per_release);
-    let brought = SECOND_NS.div_ceil(period.as_ns().max(1)).saturating_mul(sends).max(2 * sends);
+    let of_a_second = SECOND_NS.div_ceil(period.as_ns().max(1)).saturating_mul(sends);
+    let brought = of_a_second.max(2 * sends);
     let capacity = u32::try_from(brought).unwrap_or(CAPACITY_MAX).min(CAPACITY_MAX);
     let reason = if u64::from(capacity) == brought {
-        format!(
-            "what a second brings at most: {sends} sent per {period}; nothing bounds how seldom a reader looks"
-        )
+        let whose = if brought == of_a_second { "a second brings" } else { "two of its jobs bring" };
+        format!("what {whose} at most: {sends} sent per {period}; nothing bounds how seldom a reader looks")
     } else {
         format!(
             "the most that a queue holds; {sends} sent per {period}, and nothing bounds how seldom a reader looks"

@@ -101,6 +101,9 @@ impl LaneBound {
             (MessageOrder::Sender, 0, _) => "before all other lanes".to_owned(),
             (MessageOrder::Sender, 1, _) => "behind 1 lane".to_owned(),
             (MessageOrder::Sender, rank, _) => format!("behind {rank} lanes"),
+            (MessageOrder::Fifo | MessageOrder::Specified | MessageOrder::Instant, _, 2) => {
+                "with 1 other lane".to_owned()
+            }
             (MessageOrder::Fifo | MessageOrder::Specified | MessageOrder::Instant, _, of) => {
                 format!("with {} other lanes", of - 1)
             }

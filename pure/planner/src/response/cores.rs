@@ -6,9 +6,9 @@
 use taut_analysis::AnalysedCore;
 use taut_analysis::uni::utilisation::Utilisation;
 use taut_model::{Fault, KeyPath, Model, codes};
+use taut_time::shown::percent;
 
 use crate::placement::Placements;
-use crate::shown::percent;
 
 /// The most tasks of an overloaded core that a fault shows, each at its line.
 const MOST: usize = 8;

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use taut_model::{Aim, Fault, Model, Severity};
 use taut_plan::ChainPlan;
 use taut_time::Duration;
+use taut_time::shown::percent;
 
 use crate::channels::chains::{self, Known, Places};
 use crate::channels::flow::{self, Realisation};
@@ -13,7 +14,6 @@ use crate::memory::memory;
 use crate::response::bounds::ResponseBounds;
 use crate::response::proof::{Effort, Proof};
 use crate::response::settle;
-use crate::shown::percent;
 
 /// What a set of decisions results in.
 #[derive(Clone, Debug)]
