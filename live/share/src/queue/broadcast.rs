@@ -454,9 +454,11 @@ impl<'m, T: Plain> Writer<'m, T> {
 //   `processes`, `deaths`, `hostile`
 //
 // `tests/messages/loom.rs`, payload of 5 words, 2 readers in threads of their own, bound 2: capacity 1, 3 pushes ×
-// 1 pop each: 1 010 executions; capacity 2, 4 × 1: 5 156.
+// 1 pop each: 1 010 executions; capacity 2, 4 × 1: 5 156. A reader that pops, is released, rejoins and pops beside pushes,
+// bound 4: capacity 1, 3 pushes: 15 751; capacity 2, 4 pushes: 50 573.
 // The tests fail if the writer pushes one value more, if it counts a head that lies,
-// and if the successor of a released reader begins at the start.
+// if the successor of a released reader begins at the start, if a reader rejoins before the tail, and if it reads on where
+// it was released.
 //
-// Not covered: more than two readers exhaustively; release and rejoin of a reader beside a push, by loom or shuttle; O1: it
-// excludes what load buffering could do to a copy, and no test fails without it; the rest as in `ring`.
+// Not covered: more than two readers exhaustively; O1 and O2: they exclude what load buffering could do to a copy, and no
+// test fails without them; the rest as in `ring`.

@@ -11,8 +11,9 @@ use loom::thread;
 use taut_share::queue::{broadcast, lanes, qrtr};
 use taut_share::{LINE_BYTES, Memory};
 
-use crate::explore::explore_on;
+use crate::explore::{explore, explore_on};
 use crate::payload::{marked, number};
+use crate::place::Place;
 
 type Value = [u64; 2];
 type Sender = lanes::Writer<'static, qrtr::Writer<'static, Value>>;
@@ -185,4 +186,58 @@ fn two_readers_of_two_places() {
     explore_on(8 * LINE_BYTES, "broadcast of 2, 4 pushes, 2 readers × 1", Some(2), |memory| {
         all_get_all(memory, 2, 4, 1);
     });
+}
+
+/// A reader takes one value, is released, and rejoins, while the writer pushes. The writer is not held up by a released
+/// reader, and from its return on the reader gets the values in order, or counts those that it lost.
+fn a_pause_beside_pushes(capacity: u32, tries: u64) {
+    type Wide = [u64; 5];
+    let place = Place::new(broadcast::bytes::<Wide>(1, capacity).unwrap());
+    let (mut writer, mut readers) = broadcast::group::<Wide>(place.memory(), 1, capacity).unwrap();
+    let mut reader = readers.next().unwrap();
+    // SAFETY: the memory holds this object.
+    let mut control = unsafe { broadcast::reader_control::<Wide>(place.memory(), 1, capacity, 0) }.unwrap();
+    // SAFETY: the same.
+    let watcher = unsafe { broadcast::reader_watcher::<Wide>(place.memory(), 1, capacity, 0) }.unwrap();
+    let before = Arc::new(AtomicU64::new(0));
+    let told = before.clone();
+    let pushing = thread::spawn(move || {
+        (0..tries).fold(0, |pushed, _| {
+            let pushed = pushed + u64::from(writer.push(&marked(pushed + 1)).is_ok());
+            told.store(pushed, Ordering::Release);
+            pushed
+        })
+    });
+    let mut last = 0;
+    // `behind` in its first pop after the pause: the number of a value that was pushed before.
+    let mut take = |reader: &mut broadcast::Reader<'static, Wide>, behind: Option<u64>| {
+        assert!(reader.goes_on());
+        // Until the writer respects it again, it may be overtaken while it looks.
+        let Ok(Some(popped)) = reader.pop() else { return false };
+        let value = number(&popped.value);
+        match behind {
+            Some(before) => assert!(value > before.max(last) + popped.lost, "a value of the pause"),
+            None => assert_eq!(value, last + popped.lost + 1),
+        }
+        last = value;
+        true
+    };
+    take(&mut reader, None);
+    control.release();
+    assert!(!reader.goes_on() && watcher.is_empty());
+    let before = before.load(Ordering::Acquire);
+    control.rejoin();
+    let mut begins = !take(&mut reader, Some(before));
+    let pushed = pushing.join().unwrap();
+    while take(&mut reader, begins.then_some(before)) {
+        begins = false;
+    }
+    assert!(watcher.is_empty() && reader.pop() == Ok(None));
+    assert!(begins || last == pushed, "the last value is lost: {last} of {pushed}");
+}
+
+#[test]
+fn a_reader_pauses_beside_pushes() {
+    explore("broadcast of 1, 3 pushes, release and rejoin", Some(4), || a_pause_beside_pushes(1, 3));
+    explore("broadcast of 2, 4 pushes, release and rejoin", Some(4), || a_pause_beside_pushes(2, 4));
 }

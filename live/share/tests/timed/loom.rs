@@ -76,7 +76,7 @@ fn taken_or_prevented(memory: Memory<'static>, sets: u64, period: u64, tries: u6
         let mut once = taken.clone();
         once.dedup();
         assert_eq!(once, taken, "taken twice");
-        for (of, is) in last {
+        if let Some((of, is)) = last {
             assert_eq!(is != Cancellation::Prevented, taken.contains(&of));
         }
     }
