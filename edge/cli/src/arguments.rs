@@ -161,7 +161,7 @@ pub(crate) struct Manifest {
     /// A taut.toml, or a folder that has one.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// A file that changes cores, memory and WCETs for a machine; may be given several times.
+    /// A file that changes cores, memory and WCETs for a machine, or which channels are recorded; may be given several times.
     #[arg(long, value_name = "FILE")]
     pub(crate) overlay: Vec<PathBuf>,
 }
@@ -408,7 +408,7 @@ pub(crate) struct Explain {
     /// The taut.toml, or a folder that has one.
     #[arg(long, value_name = "PATH", default_value = ".")]
     pub(crate) manifest: PathBuf,
-    /// A file that changes cores, memory and WCETs for a machine; may be given several times.
+    /// A file that changes cores, memory and WCETs for a machine, or which channels are recorded; may be given several times.
     #[arg(long, value_name = "FILE")]
     pub(crate) overlay: Vec<PathBuf>,
 }

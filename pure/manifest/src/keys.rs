@@ -886,7 +886,15 @@ static CHAIN: Table = Table {
 /// The keys of a task that an overlay may change.
 pub(crate) const OVERLAY_TASK_KEYS: [&str; 4] = ["wcet", "core", "priority", "memory"];
 
+/// The keys of a channel that an overlay may change.
+pub(crate) const OVERLAY_CHANNEL_KEYS: [&str; 1] = ["record"];
+
 /// Whether any kind of task has this key.
 pub(crate) fn is_task_key(name: &str) -> bool {
     TASK.variants.iter().flat_map(|variant| variant.table.keys).any(|key| key.name == name)
+}
+
+/// Whether any kind of channel has this key.
+pub(crate) fn is_channel_key(name: &str) -> bool {
+    CHANNEL.keys.iter().any(|key| key.name == name)
 }

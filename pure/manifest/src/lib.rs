@@ -86,7 +86,7 @@ pub fn load(manifest: &SourceText, overlays: &[SourceText]) -> LoadedManifest {
     let rooms = std::iter::repeat_with(OnceCell::new).take(1 + overlays.len()).collect::<Vec<_>>();
     let syntax::Parsed { mut root, mut diagnostics, damaged, mut lost } =
         syntax::parse(0, &manifest.text, &rooms[0]);
-    let tasks_known = damaged.is_empty();
+    let all_known = damaged.is_empty();
     let mut damaged = damaged.into_iter().map(|start| (0, start)).collect::<BTreeSet<_>>();
     for ((file, overlay), room) in (1..).zip(overlays).zip(&rooms[1..]) {
         let parsed = syntax::parse(file, &overlay.text, room);
@@ -94,7 +94,7 @@ pub fn load(manifest: &SourceText, overlays: &[SourceText]) -> LoadedManifest {
         damaged.extend(parsed.damaged.into_iter().map(|start| (file, start)));
         lost |= parsed.lost;
         if !parsed.lost {
-            diagnostics.extend(overlay::apply(&mut root, &parsed.root, tasks_known));
+            diagnostics.extend(overlay::apply(&mut root, &parsed.root, all_known));
         }
     }
     let places = PlaceMap::new(&root, &manifest.text);

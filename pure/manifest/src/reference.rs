@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use taut_model::{Scalar, Size};
 
-use crate::keys::{OVERLAY_TASK_KEYS, ROOT};
+use crate::keys::{OVERLAY_CHANNEL_KEYS, OVERLAY_TASK_KEYS, ROOT};
 use crate::spec::{By, Choice, Need, Table, Type, Word};
 
 const HEAD: &str = "\
@@ -150,10 +150,12 @@ impl Page {
     }
 
     fn overlay(&mut self) {
-        let keys = OVERLAY_TASK_KEYS.map(|key| format!("`{key}`")).join(", ");
+        let shown = |keys: &[&str]| keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+        let (of_tasks, of_channels) = (shown(&OVERLAY_TASK_KEYS), shown(&OVERLAY_CHANNEL_KEYS));
         self.line(format_args!(
             "\n## What an overlay may change\n\n`--overlay board.toml` sets what differs on another machine: \
-             `[platform]`, and of `[tasks.NAME]`\n{keys}. All else stays as the manifest has it."
+             `[platform]`, and of `[tasks.NAME]`\n{of_tasks}. Of `[channels.NAME]` it may set {of_channels}. All else stays as \
+             the manifest has it."
         ));
     }
 }

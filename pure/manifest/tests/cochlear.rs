@@ -116,11 +116,28 @@ fn overlay_changes_the_machine() {
 }
 
 #[test]
+fn an_overlay_says_which_channels_are_recorded() {
+    let recorded = |overlays: &[SourceText]| -> Vec<String> {
+        let loaded = load(&cochlear(), overlays);
+        assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
+        let model = loaded.model.unwrap();
+        let of = model.channels().iter().filter(|channel| channel.record);
+        of.map(|channel| channel.name.clone()).collect()
+    };
+    let one = board("[channels.audio]\nrecord = true\n[channels.levels]\nrecord = true\n");
+    let other = board("[channels.audio]\nrecord = false\n");
+    assert_eq!(recorded(&[]), [""; 0]);
+    assert_eq!(recorded(std::slice::from_ref(&one)), ["audio", "levels"]);
+    assert_eq!(recorded(&[one, other]), ["levels"]);
+}
+
+#[test]
 fn overlay_faults_point_into_the_right_file() {
     let overlay = board(
         "[app]\nname = \"x\"\n[plattform]\ncores = [1]\n[platform]\ncores = [1]\nmemry = \"1MiB\"\n\
          [tasks.recordng]\ncore = 0\n[tasks.processing]\nwcett = { value = \"1ms\" }\n\
-         wcet = { value = \"6ms\" }\nmemory = { release = \"20MB\" }\n[tasks.output]\narrival = { sporadic = \"1ms\" }\n",
+         wcet = { value = \"6ms\" }\nmemory = { release = \"20MB\" }\n[tasks.output]\narrival = { sporadic = \"1ms\" }\n\
+         [channels.levls]\nrecord = true\n[channels.levels]\nrecord = 1\n[channels.audio]\ncapacity = 4\n",
     );
     let source = cochlear();
     let loaded = load(&source, std::slice::from_ref(&overlay));

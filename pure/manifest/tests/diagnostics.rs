@@ -592,7 +592,7 @@ fn a_core_with_too_many_tasks() {
 fn overlays_of_the_wrong_shape() {
     let source = |name: &str, text: &str| SourceText { name: name.into(), text: text.into() };
     let manifest = source("taut.toml", &format!("{HEAD}[tasks.a]\nclass = \"best-effort\"\n"));
-    let first = source("first.toml", "manifest = 2\ntasks = 3\nplatform = \"pi\"\n");
+    let first = source("first.toml", "manifest = 2\ntasks = 3\nchannels = 4\nplatform = \"pi\"\n");
     let second = source("second.toml", "[tasks]\na = 1\n[tasks.a]\npriority = 3\n[x\n");
     for (overlays, name) in [(vec![first], "first"), (vec![second], "second")] {
         let loaded = load(&manifest, &overlays);
