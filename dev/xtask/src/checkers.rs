@@ -143,6 +143,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/outside", "starts other processes"),
     ("run/receivers", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/replayed", "a booted application: `mmap` with MAP_POPULATE"),
+    ("run/replayed_alarms", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/rests", "starts other processes"),
     ("run/set_up", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/states", "starts other processes"),

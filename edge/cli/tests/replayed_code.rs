@@ -126,7 +126,11 @@ fn an_off_by_one_is_found_at_its_first_value() {
         "{}",
         equal.out
     );
-    assert!(equal.out.ends_with("not replayed: `logger`: it is best-effort\n"), "{}", equal.out);
+    assert!(
+        equal.out.ends_with("not replayed: `logger`: it is best-effort, and has no jobs\n"),
+        "{}",
+        equal.out
+    );
 
     // One too many from job 20 on, so from value 21.
     edit(
@@ -156,7 +160,7 @@ fn an_off_by_one_is_found_at_its_first_value() {
         "replayed": "1", "what": "value 21 of `samples`: recorded 0, replayed 1",
     });
     assert_eq!((difference, &json["tasks"][1]["difference"]), (&expected, &serde_json::Value::Null));
-    assert_eq!(json["not_replayed"][0]["why"], "it is best-effort");
+    assert_eq!(json["not_replayed"][0]["why"], "it is best-effort, and has no jobs");
 
     refusals();
 }

@@ -10,16 +10,19 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use taut_event::Kind;
+use taut_event::{CancelOutcome, Kind, Refusal};
 use taut_plan::LatePolicy;
 use taut_policy::queue::{Heap, HeapSlot, QueueEnd, ReadyQueue};
 use taut_share::queue::timed_slots::{self, Cancellation, Due, PendingSlot, SlotToken};
 use taut_time::{Duration, Instant};
+use zerocopy::IntoBytes;
 
 use crate::endpoint::JobRate;
+use crate::job::EventRecorder;
 use crate::job::sealed::SealedCaller;
 use crate::payload::{Own, Payload, Stamped};
 use crate::queue::Wakes;
+use crate::values::SendAnswer;
 use crate::{Caller, Job};
 
 /// Why an alarm was not set; returns the value.
@@ -61,6 +64,8 @@ impl<P: fmt::Debug> std::error::Error for AlarmRefused<P> {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AlarmToken {
     channel: u16,
+    /// The number of the alarm: its setter counts from 1.
+    number: u64,
     slot: SlotToken,
 }
 
@@ -136,14 +141,21 @@ impl<P: Payload> AlarmSetter<'_, P> {
     fn set_due<C: Caller>(&mut self, by: &mut C, due: Due, value: P) -> Result<AlarmToken, AlarmRefused<P>> {
         let (event_recorder, job) = by.event_recorder();
         let called_ns = event_recorder.now_ns();
+        let window = (due.earliest, due.latest);
+        event_recorder.values().alarm_asked(called_ns, self.channel, window, due.period);
         if C::REAL_TIME && !self.rate.allows(job) {
             event_recorder.other(called_ns, Kind::TooMany, self.channel, job, 1);
+            event_recorder.values().refused(called_ns, self.channel, Refusal::TooMany);
             return Err(AlarmRefused::TooMany(value));
+        }
+        if let Some(answer) = event_recorder.values().answer_send(self.channel) {
+            return self.set_replayed(event_recorder, answer, value);
         }
         let Some(free) = self.slots.free() else {
             if C::REAL_TIME {
                 event_recorder.other(called_ns, Kind::Drop, self.channel, job, 1);
             }
+            event_recorder.values().refused(called_ns, self.channel, Refusal::Full);
             return Err(AlarmRefused::Full(value));
         };
         // A4 of the bound: the clock is read once the slot is known to be free, and a late alarm is due after that.
@@ -154,6 +166,7 @@ impl<P: Payload> AlarmSetter<'_, P> {
                 if C::REAL_TIME {
                     event_recorder.other(now_ns, Kind::Drop, self.channel, job, 1);
                 }
+                event_recorder.values().refused(now_ns, self.channel, Refusal::Late);
                 return Err(AlarmRefused::Late(value));
             }
             due = match passed(due, now_ns) {
@@ -166,20 +179,54 @@ impl<P: Payload> AlarmSetter<'_, P> {
         self.sequence += 1;
         self.rate.count();
         event_recorder.other(now_ns, Kind::Send, self.channel, job, self.sequence);
+        event_recorder.values().sent(now_ns, self.channel, self.sequence, value.as_bytes());
         if set.wakes {
             self.wakes.notify();
         }
-        Ok(AlarmToken { channel: self.channel, slot: set.token })
+        Ok(AlarmToken { channel: self.channel, number: self.sequence, slot: set.token })
+    }
+
+    /// What became of the alarm in the recorded run. No slot holds it: its receiver is given what it received.
+    #[cold]
+    fn set_replayed(
+        &mut self,
+        event_recorder: &EventRecorder,
+        answer: SendAnswer,
+        value: P,
+    ) -> Result<AlarmToken, AlarmRefused<P>> {
+        let (values, now_ns) = (event_recorder.values(), event_recorder.now_ns());
+        if let Err(why) = answer {
+            values.refused(now_ns, self.channel, why);
+            return Err(match why {
+                Refusal::Late => AlarmRefused::Late(value),
+                Refusal::Full | Refusal::TooMany => AlarmRefused::Full(value),
+            });
+        }
+        self.sequence += 1;
+        self.rate.count();
+        values.sent(now_ns, self.channel, self.sequence, value.as_bytes());
+        Ok(AlarmToken { channel: self.channel, number: self.sequence, slot: SlotToken::NONE })
     }
 
     /// Cancels an alarm, and says whether its receiver will take it. Wait-free: the steps of `cancel` of Timed Slots.
     ///
-    /// The receiver may have a job in which it finds no alarm, because it may have prepared for this one.
-    pub fn cancel(&mut self, _: &mut impl Caller, token: AlarmToken) -> Cancellation {
+    /// The receiver may have a job in which it finds no alarm, since it may have prepared for this one.
+    pub fn cancel(&mut self, by: &mut impl Caller, token: AlarmToken) -> Cancellation {
         if token.channel != self.channel {
             return Cancellation::Over;
         }
-        self.slots.cancel(token.slot)
+        let (event_recorder, _) = by.event_recorder();
+        let cancel = || match self.slots.cancel(token.slot) {
+            Cancellation::Prevented => CancelOutcome::Prevented,
+            Cancellation::Underway => CancelOutcome::Underway,
+            Cancellation::Over => CancelOutcome::Over,
+        };
+        let of = (self.channel, token.number);
+        match event_recorder.values().alarm_cancelled(|| event_recorder.now_ns(), of, cancel) {
+            CancelOutcome::Prevented => Cancellation::Prevented,
+            CancelOutcome::Underway => Cancellation::Underway,
+            CancelOutcome::Over => Cancellation::Over,
+        }
     }
 }
 
@@ -364,11 +411,28 @@ impl<P: Payload> AlarmReader<'_, P> {
             return None;
         }
         let now_ns = event_recorder.now_ns();
-        let taken = self.pending.lock().take_into(now_ns, self.own.stamped_mut())?;
+        // The lane of one setter stands for all of them.
+        let first = self.setters.first().map_or(0, |(channel, _)| *channel);
+        let replayed = event_recorder.values().answer_read(first, self.own.stamped_mut().as_mut_bytes());
+        let taken = match replayed {
+            Some(answer) => answer.and_then(|given| {
+                let lane = self.setters.iter().position(|(channel, _)| *channel == given.channel)?;
+                Some(TakenAlarm { lane, due_ns: given.due_ns, missed: given.lost })
+            }),
+            None => self.pending.lock().take_into(now_ns, self.own.stamped_mut()),
+        };
+        let Some(taken) = taken else {
+            event_recorder.values().nothing(now_ns, first);
+            return None;
+        };
         self.rate.count();
         let (channel, setter) = self.setters[taken.lane];
-        let (sequence, late_ns) = (self.own.stamped().sequence, now_ns.saturating_sub(taken.due_ns));
+        let stamped = self.own.stamped();
+        let (sequence, late_ns) = (stamped.sequence, now_ns.saturating_sub(taken.due_ns));
         event_recorder.other(now_ns, Kind::Receive, channel, sequence, late_ns);
+        let values = event_recorder.values();
+        values.received(now_ns, channel, sequence, taken.missed, stamped.value_bytes());
+        values.alarm_due(now_ns, channel, taken.due_ns);
         let (due, missed) = (Instant::from_ns(taken.due_ns), taken.missed);
         Some(DueAlarm { value: self.own.value(), setter, due, missed })
     }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use taut_event::Kind;
+use taut_event::{Kind, Refusal};
 use taut_lock::Listener;
 use taut_sys::clock;
 use taut_time::Duration;
@@ -160,12 +160,14 @@ impl<P: Payload> QueueWriter<'_, P> {
         let sent_ns = event_recorder.now_ns();
         if C::REAL_TIME && !self.rate.allows(job) {
             event_recorder.other(sent_ns, Kind::TooMany, self.channel, job, 1);
-            event_recorder.values().refused(sent_ns, self.channel, true);
+            event_recorder.values().refused(sent_ns, self.channel, Refusal::TooMany);
             return Err(SendError::TooMany(()));
         }
         let replayed = event_recorder.values().answer_send(self.channel);
-        let is_in =
-            replayed.unwrap_or_else(|| self.slot.push(self.own.set(sent_ns, self.sequence + 1, value)));
+        let is_in = replayed.map_or_else(
+            || self.slot.push(self.own.set(sent_ns, self.sequence + 1, value)),
+            |answer| answer.is_ok(),
+        );
         if is_in {
             self.sequence += 1;
             self.rate.count();
@@ -176,7 +178,7 @@ impl<P: Payload> QueueWriter<'_, P> {
         }
         if C::REAL_TIME {
             event_recorder.other(sent_ns, Kind::Drop, self.channel, job, 1);
-            event_recorder.values().refused(sent_ns, self.channel, false);
+            event_recorder.values().refused(sent_ns, self.channel, Refusal::Full);
         }
         Err(SendError::Full(()))
     }
@@ -234,7 +236,7 @@ impl<P: Payload> QueueReader<'_, P> {
         let replayed =
             event_recorder.values().answer_read(self.channel, self.own.stamped_mut().as_mut_bytes());
         let popped = match replayed {
-            Some(answer) => answer.map(|(lost, _)| lost),
+            Some(answer) => answer.map(|given| given.lost),
             None => self.view.pop(self.own.stamped_mut()),
         };
         let Some(lost) = popped else {
@@ -377,20 +379,20 @@ impl<P: Payload> StateWriter<'_, P> {
         let sent_ns = event_recorder.now_ns();
         if C::REAL_TIME && !self.rate.allows(job) {
             event_recorder.other(sent_ns, Kind::TooMany, self.channel, job, 1);
-            event_recorder.values().refused(sent_ns, self.channel, true);
+            event_recorder.values().refused(sent_ns, self.channel, Refusal::TooMany);
             return Err(PublishError::TooMany(()));
         }
         let replayed = event_recorder.values().answer_send(self.channel);
         let stamped = self.own.set(sent_ns, self.sequence + 1, value);
         let is_published = match (replayed, &mut self.slot) {
-            (Some(is_taken), _) => is_taken,
+            (Some(answer), _) => answer.is_ok(),
             (None, WritingEnd::Free(slot)) => slot.publish(stamped),
             (None, WritingEnd::Locked(locked)) => locked.put(by, stamped),
         };
         let (event_recorder, job) = by.event_recorder();
         if !is_published {
             event_recorder.other(sent_ns, Kind::Drop, self.channel, job, 1);
-            event_recorder.values().refused(sent_ns, self.channel, false);
+            event_recorder.values().refused(sent_ns, self.channel, Refusal::Full);
             return Err(PublishError::Busy(()));
         }
         self.sequence += 1;

@@ -210,14 +210,17 @@ impl<'j> Job<'j> {
         resource: &Resource<T>,
         section: impl FnOnce(&mut T, &mut Job<'_>) -> R,
     ) -> Result<R, LockError> {
+        let asked = AskedLock::new(self.event_recorder)?;
         let Self { driver, number, release_ns, deadline_ns, began_ns, scope, event_recorder } = self;
-        resource.lock(driver, |value, driver| {
+        let result = resource.lock(driver, |value, driver| {
+            asked.answered(event_recorder, None);
             let (number, release_ns, deadline_ns, began_ns) = (*number, *release_ns, *deadline_ns, *began_ns);
             section(
                 value,
                 &mut Job { driver, number, release_ns, deadline_ns, began_ns, scope, event_recorder },
             )
-        })
+        });
+        result.inspect_err(|error| asked.answered(self.event_recorder, Some(error)))
     }
 
     /// As [`Job::lock`], also if a job panicked in the middle of a change: the second argument of `section` says
@@ -234,15 +237,18 @@ impl<'j> Job<'j> {
         resource: &Resource<T>,
         section: impl FnOnce(&mut T, bool, &mut Job<'_>) -> R,
     ) -> Result<R, LockError> {
+        let asked = AskedLock::new(self.event_recorder)?;
         let Self { driver, number, release_ns, deadline_ns, began_ns, scope, event_recorder } = self;
-        resource.recover(driver, |value, is_torn, driver| {
+        let result = resource.recover(driver, |value, is_torn, driver| {
+            asked.answered(event_recorder, None);
             let (number, release_ns, deadline_ns, began_ns) = (*number, *release_ns, *deadline_ns, *began_ns);
             section(
                 value,
                 is_torn,
                 &mut Job { driver, number, release_ns, deadline_ns, began_ns, scope, event_recorder },
             )
-        })
+        });
+        result.inspect_err(|error| asked.answered(self.event_recorder, Some(error)))
     }
 
     /// A point at which the job may end early. The job should end if this returns an error: it was late, or has
@@ -280,6 +286,37 @@ impl<'j> Job<'j> {
     /// A request for more than there is fails this job and no other.
     pub fn scope(&self) -> &'j Scope<'j> {
         self.scope
+    }
+}
+
+/// A job asks for a resource. That is a checkpoint, too, and what it was told there is recorded for a replay of the code:
+/// before what the section does.
+#[derive(Clone, Copy)]
+struct AskedLock {
+    is_replayed: bool,
+}
+
+impl AskedLock {
+    /// In a replay, tells what the job was told in the recorded run.
+    ///
+    /// # Errors
+    /// [`LockError::Killed`], as then.
+    #[inline]
+    fn new(event_recorder: &EventRecorder) -> Result<Self, LockError> {
+        let (values, is_replayed) = (event_recorder.values(), event_recorder.values().is_replayed());
+        if is_replayed && values.checkpoint(|| event_recorder.now_ns(), false) {
+            return Err(LockError::Killed);
+        }
+        Ok(Self { is_replayed })
+    }
+
+    /// The job has got the resource, or this error.
+    #[inline]
+    fn answered(self, event_recorder: &EventRecorder, error: Option<&LockError>) {
+        if !self.is_replayed {
+            let is_killed = error == Some(&LockError::Killed);
+            event_recorder.values().checkpoint(|| event_recorder.now_ns(), is_killed);
+        }
     }
 }
 

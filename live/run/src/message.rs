@@ -149,7 +149,7 @@ impl<P: Payload> MessageReader<'_, P> {
         let replayed = event_recorder.values().answer_read(first, self.own.stamped_mut().as_mut_bytes());
         let taken = match (replayed, self.order) {
             (Some(answer), _) => {
-                answer.and_then(|(_, of)| self.lanes.iter().position(|lane| lane.channel == of))
+                answer.and_then(|given| self.lanes.iter().position(|lane| lane.channel == given.channel))
             }
             (None, Order::Sender) => self.take_first(),
             (None, Order::Fifo) => self.take_oldest(event_recorder.now_ns()),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use app::{Observed, TURN, each, plan};
 use taut_event::file::Run;
 use taut_event::values::{RecordedJob, RecordedTask, RecordedValues, VALUES_FILE};
-use taut_event::{Counter, Interaction, JobOutcome, Kind, RanCode, Record};
+use taut_event::{Counter, Interaction, JobOutcome, Kind, RanCode, Record, Refusal};
 use taut_run::{
     App, Component, Config, Context, Error, Failure, Job, MessageReader, QueueReader, QueueWriter, RECORDING,
     Receiver, ReplayConfig, StateReader, StateWriter, Task,
@@ -281,7 +281,7 @@ fn the_same_code_does_the_same_again() {
         let has = |wanted: fn(&Interaction) -> bool| {
             filter.jobs.iter().flat_map(|job| &job.interactions).any(|of| wanted(&of.interaction))
         };
-        assert!(has(|of| matches!(of, Interaction::Refused { too_many: false, .. })), "{name}");
+        assert!(has(|of| matches!(of, Interaction::Refused { why: Refusal::Full, .. })), "{name}");
         assert!(filter.jobs.iter().any(|job| job.outcome == JobOutcome::Failed(7)), "{name}");
     }
 }

@@ -164,6 +164,9 @@ pub fn value_ring(model: &Model, id: TaskId) -> Result<Option<u64>, Overflow> {
         let sent = if channel.writer == me { u64::from(channel.sends_per_release) } else { 0 };
         let taken = if channel.readers.contains(&me) { u64::from(channel.takes_per_release) } else { 0 };
         let read = if of_client { with_value } else { VALUE_SLOT_BYTES };
+        // What a setter asks for, whether it is repeated, and what it cancels; when what a receiver takes was due.
+        let (asked, due) = if channel.is_timed() { (3 * VALUE_SLOT_BYTES, VALUE_SLOT_BYTES) } else { (0, 0) };
+        let (with_value, read) = (sum([with_value, asked])?, sum([read, due])?);
         let own = [sent.checked_mul(with_value), taken.checked_mul(read)];
         bytes = sum([bytes, own[0].ok_or(Overflow)?, own[1].ok_or(Overflow)?])?;
         any |= sent + taken > 0;

@@ -23,6 +23,10 @@ uint8 NOTHING=6
 uint8 CLOCK=7
 uint8 USED=8
 uint8 CHECKPOINT=9
+uint8 ALARM_ASKED=10
+uint8 ALARM_PERIOD=11
+uint8 ALARM_CANCELLED=12
+uint8 ALARM_DUE=13
 uint64 number
 uint64 value
 uint16 channel
@@ -105,6 +109,52 @@ impl fmt::Display for JobOutcome {
     }
 }
 
+/// Why a value was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Refusal {
+    /// The channel did not take it.
+    Full = 0,
+    /// The job had sent as many as it may.
+    TooMany = 1,
+    /// The instant of the alarm had passed.
+    Late = 2,
+}
+
+impl Refusal {
+    fn from_number(number: u64) -> Option<Self> {
+        [Self::Full, Self::TooMany, Self::Late].into_iter().find(|why| *why as u64 == number)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "no place was free",
+            Self::TooMany => "the job had sent as many as it may",
+            Self::Late => "its instant had passed",
+        })
+    }
+}
+
+/// What a setter learned about an alarm that it cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CancelOutcome {
+    /// The receiver does not take it any more.
+    Prevented = 0,
+    /// The receiver is taking it.
+    Underway = 1,
+    /// It was over before.
+    Over = 2,
+}
+
+impl CancelOutcome {
+    fn from_number(number: u64) -> Option<Self> {
+        [Self::Prevented, Self::Underway, Self::Over].into_iter().find(|outcome| *outcome as u64 == number)
+    }
+}
+
 /// What passed between a job's code and everything around it. Channels are positions in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each variant says what its fields are")]
@@ -115,10 +165,11 @@ pub enum Interaction {
     End { job: u64, outcome: JobOutcome },
     /// It sent or published a value. Its sender counts from 1.
     Sent { channel: u16, number: u64 },
-    /// A value was refused: the job had sent as many as it may, or else the channel did not take it.
-    Refused { channel: u16, too_many: bool },
-    /// It received or read a value: the one with this number. `lost` values were dropped before it. A reader of a client's
-    /// channel counts what it reads from 1; other values have the sender's number.
+    /// A value was refused.
+    Refused { channel: u16, why: Refusal },
+    /// It received or read a value: the one with this number. `lost` values were dropped before it; of a repeated alarm, so many
+    /// later instants had passed, too. A reader of a client's channel counts what it reads from 1; other values have the
+    /// sender's number.
     Received { channel: u16, number: u64, lost: u64 },
     /// It looked, and there was no value.
     Nothing { channel: u16 },
@@ -128,6 +179,15 @@ pub enum Interaction {
     Used { time_ns: u64 },
     /// It came to a checkpoint, and was or was not to end there.
     Checkpoint { is_killed: bool },
+    /// It asked for an alarm, due at the latest at this instant, and from the other on if its receiver has a job anyway (ns). What
+    /// follows says whether the alarm was set.
+    AlarmAsked { channel: u16, earliest_ns: u64, latest_ns: u64 },
+    /// The alarm that it has just asked for is to be repeated in this time (ns).
+    AlarmPeriod { channel: u16, period_ns: u64 },
+    /// It cancelled the alarm of this number.
+    AlarmCancelled { channel: u16, number: u64, outcome: CancelOutcome },
+    /// The alarm that it has just received was due at this instant (ns).
+    AlarmDue { channel: u16, due_ns: u64 },
 }
 
 impl Interaction {
@@ -137,12 +197,16 @@ impl Interaction {
             Self::Begin { job, release_ns, code } => (1, code as u16, job, release_ns),
             Self::End { job, outcome } => (2, 0, job, outcome.number()),
             Self::Sent { channel, number } => (3, channel, number, 0),
-            Self::Refused { channel, too_many } => (4, channel, 0, too_many.into()),
+            Self::Refused { channel, why } => (4, channel, 0, why as u64),
             Self::Received { channel, number, lost } => (5, channel, number, lost),
             Self::Nothing { channel } => (6, channel, 0, 0),
             Self::Clock { now_ns } => (7, 0, 0, now_ns),
             Self::Used { time_ns } => (8, 0, 0, time_ns),
             Self::Checkpoint { is_killed } => (9, 0, 0, is_killed.into()),
+            Self::AlarmAsked { channel, earliest_ns, latest_ns } => (10, channel, earliest_ns, latest_ns),
+            Self::AlarmPeriod { channel, period_ns } => (11, channel, 0, period_ns),
+            Self::AlarmCancelled { channel, number, outcome } => (12, channel, number, outcome as u64),
+            Self::AlarmDue { channel, due_ns } => (13, channel, 0, due_ns),
         }
     }
 
@@ -152,12 +216,16 @@ impl Interaction {
             1 => Self::Begin { job: number, release_ns: value, code: RanCode::from_number(channel)? },
             2 => Self::End { job: number, outcome: JobOutcome::from_number(value)? },
             3 => Self::Sent { channel, number },
-            4 => Self::Refused { channel, too_many: flag()? },
+            4 => Self::Refused { channel, why: Refusal::from_number(value)? },
             5 => Self::Received { channel, number, lost: value },
             6 => Self::Nothing { channel },
             7 => Self::Clock { now_ns: value },
             8 => Self::Used { time_ns: value },
             9 => Self::Checkpoint { is_killed: flag()? },
+            10 => Self::AlarmAsked { channel, earliest_ns: number, latest_ns: value },
+            11 => Self::AlarmPeriod { channel, period_ns: value },
+            12 => Self::AlarmCancelled { channel, number, outcome: CancelOutcome::from_number(value)? },
+            13 => Self::AlarmDue { channel, due_ns: value },
             _ => return None,
         })
     }
@@ -197,16 +265,21 @@ mod tests {
         let begins = codes.map(|code| Interaction::Begin { job: 3, release_ns: BIG, code });
         let others = [
             Interaction::Sent { channel: 0xabcd, number: BIG },
-            Interaction::Refused { channel: 1, too_many: true },
-            Interaction::Refused { channel: 1, too_many: false },
             Interaction::Received { channel: 2, number: BIG, lost: 9 },
             Interaction::Nothing { channel: 3 },
             Interaction::Clock { now_ns: BIG },
             Interaction::Used { time_ns: BIG },
             Interaction::Checkpoint { is_killed: true },
             Interaction::Checkpoint { is_killed: false },
+            Interaction::AlarmAsked { channel: 4, earliest_ns: 5, latest_ns: BIG },
+            Interaction::AlarmPeriod { channel: 5, period_ns: BIG },
+            Interaction::AlarmDue { channel: 6, due_ns: BIG },
         ];
-        for interaction in ends.chain(begins).chain(others) {
+        let refused = [Refusal::Full, Refusal::TooMany, Refusal::Late]
+            .map(|why| Interaction::Refused { channel: 1, why });
+        let cancelled = [CancelOutcome::Prevented, CancelOutcome::Underway, CancelOutcome::Over]
+            .map(|outcome| Interaction::AlarmCancelled { channel: 7, number: BIG, outcome });
+        for interaction in ends.chain(begins).chain(others).chain(refused).chain(cancelled) {
             assert_eq!(Interaction::from_bytes(interaction.to_bytes()), Some(interaction));
         }
     }
@@ -215,7 +288,7 @@ mod tests {
     #[test]
     fn others_are_none() {
         for (kind, channel, value) in
-            [(0, 0, 0), (10, 0, 0), (255, 0, 0), (1, 5, 0), (2, 0, 5), (4, 0, 2), (9, 0, 2)]
+            [(0, 0, 0), (14, 0, 0), (255, 0, 0), (1, 5, 0), (2, 0, 5), (4, 0, 3), (9, 0, 2), (12, 0, 3)]
         {
             let mut bytes = [0; INTERACTION_BYTES];
             (bytes[8], bytes[16], bytes[18]) = (value, channel, kind);
@@ -230,12 +303,19 @@ mod tests {
             ("BEGIN", Interaction::Begin { job: 0, release_ns: 0, code: RanCode::Task }),
             ("END", Interaction::End { job: 0, outcome: JobOutcome::Done }),
             ("SENT", Interaction::Sent { channel: 0, number: 0 }),
-            ("REFUSED", Interaction::Refused { channel: 0, too_many: false }),
+            ("REFUSED", Interaction::Refused { channel: 0, why: Refusal::Full }),
             ("RECEIVED", Interaction::Received { channel: 0, number: 0, lost: 0 }),
             ("NOTHING", Interaction::Nothing { channel: 0 }),
             ("CLOCK", Interaction::Clock { now_ns: 0 }),
             ("USED", Interaction::Used { time_ns: 0 }),
             ("CHECKPOINT", Interaction::Checkpoint { is_killed: false }),
+            ("ALARM_ASKED", Interaction::AlarmAsked { channel: 0, earliest_ns: 0, latest_ns: 0 }),
+            ("ALARM_PERIOD", Interaction::AlarmPeriod { channel: 0, period_ns: 0 }),
+            (
+                "ALARM_CANCELLED",
+                Interaction::AlarmCancelled { channel: 0, number: 0, outcome: CancelOutcome::Over },
+            ),
+            ("ALARM_DUE", Interaction::AlarmDue { channel: 0, due_ns: 0 }),
         ];
         for (word, interaction) in samples {
             assert!(

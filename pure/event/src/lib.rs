@@ -29,7 +29,9 @@ pub use ending::Ending;
 pub use event::{Event, Undecodable};
 pub use fields::*;
 pub use foreign::Foreign;
-pub use interaction::{INTERACTION_BYTES, INTERACTION_SCHEMA, Interaction, JobOutcome, RanCode};
+pub use interaction::{
+    CancelOutcome, INTERACTION_BYTES, INTERACTION_SCHEMA, Interaction, JobOutcome, RanCode, Refusal,
+};
 pub use kind::Kind;
 pub use record::Record;
 pub use stood::{CodeLocation, SafeStateOutcome, Stood};

@@ -784,7 +784,7 @@ static CHANNEL: Table = Table {
             "record",
             Type::Truth,
             Need::Default("false"),
-            "Whether a run records its values, for other tools and for `taut replay --code`; not of alarms.",
+            "Whether a run records its values, for other tools and for `taut replay --code`; not of bulk channels.",
         ),
     ],
 };

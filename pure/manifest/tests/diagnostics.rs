@@ -473,7 +473,6 @@ fn alarms_that_cannot_be() {
         ("zero", "from = \"a\"\nto = \"c\"\ncapacity = 0"),
         ("other", "from = \"a\"\nto = \"c\"\ncapacity = 4\nmechanism = \"qrtr\""),
         ("later", "from = \"a\"\nto = \"c\"\ncapacity = 4\nlate = \"drop\""),
-        ("recorded", "from = \"a\"\nto = \"c\"\ncapacity = 4\nrecord = true"),
     ] {
         text.push_str(&format!("[channels.{name}]\nkind = \"alarm\"\n{keys}\npayload = \"P\"\n"));
     }
@@ -711,6 +710,7 @@ fn blocks_that_cannot_be() {
         ("unseen", "from = \"a\"\nto = \"e\"\npayload = \"P\""),
         ("large", "from = \"a\"\nto = \"c\"\npayload = \"Large\""),
         ("both", "from = \"a\"\nto = \"c\"\npayload = \"Both\""),
+        ("recorded", "from = \"a\"\nto = \"c\"\npayload = \"P\"\nrecord = true"),
     ] {
         text.push_str(&format!("[channels.{name}]\nkind = \"bulk\"\n{keys}\n"));
     }

@@ -5,19 +5,21 @@
 
 use std::fmt;
 
-use crate::{ChannelPlan, ClassPlan, Plan};
+use crate::{ChannelKind, ChannelPlan, ClassPlan, Plan, ResourcePlan};
 
 /// Why a recorded run does not replay the code of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotReplayed {
-    /// It is best-effort: its code waits for the world.
+    /// It is best-effort: its code runs once, waits for the world, and has no jobs that could be run one by one.
     BestEffort,
-    /// This device releases it.
+    /// This device releases it: what it reads there is in no recording. Others get what it sends.
     Device(String),
-    /// It sets or takes these alarms.
-    Alarm(String),
-    /// It shares this resource, whose value is in no recording.
+    /// It shares this resource with other tasks, which change its value, and that is in no recording.
     Resource(String),
+    /// It sends or receives the blocks of this bulk channel, which are in no recording.
+    Bulk(String),
+    /// It sets or takes these alarms, which are not recorded: not even whether they are set is known.
+    Alarm(String),
     /// It reads this channel, which is not recorded.
     Input(String),
     /// It writes no recorded channel, so there is nothing to compare.
@@ -27,10 +29,17 @@ pub enum NotReplayed {
 impl fmt::Display for NotReplayed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BestEffort => f.write_str("it is best-effort"),
-            Self::Device(device) => write!(f, "device `{device}` releases it"),
-            Self::Alarm(alarm) => write!(f, "it uses alarm `{alarm}`"),
-            Self::Resource(resource) => write!(f, "it locks resource `{resource}`"),
+            Self::BestEffort => f.write_str("it is best-effort, and has no jobs"),
+            Self::Device(device) => {
+                write!(f, "it reads device `{device}`, and what it read there is not recorded")
+            }
+            Self::Resource(resource) => {
+                write!(f, "it locks resource `{resource}`, whose value other tasks change")
+            }
+            Self::Bulk(channel) => {
+                write!(f, "it uses bulk channel `{channel}`, whose blocks are not recorded")
+            }
+            Self::Alarm(alarm) => write!(f, "it uses alarm `{alarm}`, which is not recorded"),
             Self::Input(channel) => write!(f, "it reads `{channel}`, which is not recorded"),
             Self::Output => f.write_str("it writes no channel that is recorded"),
         }
@@ -94,15 +103,22 @@ impl Plan {
             return Err(NotReplayed::Device(device.to_owned()));
         }
         let name = task.name.as_str();
-        let uses = |channel: &&ChannelPlan| writes(channel, name) || reads(channel, name);
-        if let Some(alarm) = self.channels.iter().filter(uses).find(|channel| channel.is_timed()) {
+        let is_shared =
+            |resource: &&ResourcePlan| resource.users.len() > 1 && resource.users.contains(&task.name);
+        if let Some(resource) = self.resources.iter().find(is_shared) {
+            return Err(NotReplayed::Resource(resource.name.clone()));
+        }
+        let uses = |channel: &ChannelPlan| writes(channel, name) || reads(channel, name);
+        let is_bulk = |channel: &&ChannelPlan| channel.kind == ChannelKind::Bulk && uses(channel);
+        if let Some(channel) = self.channels.iter().find(is_bulk) {
+            return Err(NotReplayed::Bulk(channel.name.clone()));
+        }
+        let mut unknown = self.channels.iter().filter(|channel| !channel.record);
+        if let Some(alarm) = unknown.clone().find(|channel| channel.is_timed() && uses(channel)) {
             let of = alarm.lane.as_ref().map_or(&alarm.name, |lane| &lane.message);
             return Err(NotReplayed::Alarm(of.clone()));
         }
-        if let Some(resource) = self.resources.iter().find(|resource| resource.users.contains(&task.name)) {
-            return Err(NotReplayed::Resource(resource.name.clone()));
-        }
-        if let Some(input) = self.channels.iter().find(|channel| reads(channel, name) && !channel.record) {
+        if let Some(input) = unknown.find(|channel| reads(channel, name)) {
             return Err(NotReplayed::Input(input.name.clone()));
         }
         let compares = self.channels.iter().any(|channel| writes(channel, name) && channel.record);

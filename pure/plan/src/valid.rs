@@ -24,7 +24,7 @@
 //!               under EDF), times are longer than zero; what Linux does not do is asked of dispatched cores only
 //! V7  memory    the total is the sum of its parts; the part of set-ups is the sum of their bounds; a task has a ring of
 //!               recorded values, of 64 KiB to 16 MiB and a power of two, if and only if it has an end of a recorded channel;
-//!               alarms are not recorded
+//!               bulk channels are not recorded
 //! V8  proof     if the plan is proven: each bound is the sum of its terms and at most the deadline, each chain is
 //!               within its limits, each server has its budget within its period, no core is overloaded, the memory is
 //!               within its limit
@@ -733,8 +733,8 @@ fn memory(plan: &Plan) -> Result<(), Invalid> {
             task.name
         );
     }
-    let timed = plan.channels.iter().find(|channel| channel.record && channel.is_timed());
-    require!(timed.is_none(), "a channel of alarms is recorded");
+    let bulk = plan.channels.iter().find(|channel| channel.record && channel.kind == ChannelKind::Bulk);
+    require!(bulk.is_none(), "a bulk channel is recorded");
     Ok(())
 }
 

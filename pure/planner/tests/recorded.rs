@@ -71,7 +71,39 @@ fn the_code_of_a_task_is_replayed_if_all_that_it_gets_is_recorded() {
     }
     let locks = Some(NotReplayed::Resource("gains".to_owned()));
     assert_eq!(why(&draft)[..2], [locks.clone(), locks]);
+    // A value that nobody else changes is what the task's earlier jobs left.
+    drafts::task(&mut draft, "recording").sections.clear();
+    assert_eq!(why(&draft)[..2], [None, None]);
     assert_eq!(proven(&recorded(&inputs)).replays(99), Err(NotReplayed::Output));
+}
+
+/// Of alarms it counts for setter and receiver whether they are recorded; of bulk channels nothing is.
+#[test]
+fn alarms_and_blocks_are_inputs_too() {
+    let plan = proven(&recorded(&["samples", "audio", "settings", "electrodes"]));
+    let why = |plan: &Plan| [0, 1].map(|task| plan.replays(task).err());
+    let of = |edit: &dyn Fn(&mut taut_plan::ChannelPlan)| {
+        let mut plan = plan.clone();
+        edit(plan.channels.iter_mut().find(|channel| channel.name == "audio").expect("a channel"));
+        why(&plan)
+    };
+    let lane = taut_plan::LanePlan {
+        message: "due".to_owned(),
+        order: taut_plan::MessageOrder::Instant,
+        by: None,
+        rank: 0,
+        takes: 1,
+        late: taut_plan::LatePolicy::Deliver,
+    };
+    let alarm = Some(NotReplayed::Alarm("due".to_owned()));
+    let timed = |record| {
+        let lane = lane.clone();
+        of(&move |channel| (channel.record, channel.lane) = (record, Some(lane.clone())))
+    };
+    assert_eq!(timed(false), [alarm.clone(), alarm]);
+    assert_eq!(timed(true), [None, None]);
+    let bulk = Some(NotReplayed::Bulk("audio".to_owned()));
+    assert_eq!(of(&|channel| channel.kind = taut_plan::ChannelKind::Bulk), [bulk.clone(), bulk]);
 }
 
 /// A plan that somebody changed has no ring that does not fit.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use taut_event::values::{RecordedInteraction, RecordedJob, RecordedTask};
-use taut_event::{Interaction, JobOutcome};
+use taut_event::{CancelOutcome, Interaction, JobOutcome, Refusal};
 use taut_plan::{ChannelKind, Plan};
 
 use super::layout::{DifferingField, first_difference};
@@ -14,11 +14,23 @@ use super::layout::{DifferingField, first_difference};
 /// What a job did at a channel that a replay compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Output<'v> {
-    /// It sent the value of this number; `None` in place of the value if the channel is not recorded.
-    Sent(u64, Option<&'v [u8]>),
-    Refused {
-        too_many: bool,
-    },
+    /// It sent this value; none of a channel that is not recorded. Its number follows from those before.
+    Sent(Option<&'v [u8]>),
+    Other(Act),
+}
+
+/// What a job did at a channel other than sending a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// It sent a value.
+    Sent,
+    Refused(Refusal),
+    /// It asked for an alarm of this window (ns).
+    Asked(u64, u64),
+    /// The alarm is to be repeated in this time (ns).
+    Repeated(u64),
+    /// It cancelled the alarm of this number.
+    Cancelled(u64, CancelOutcome),
 }
 
 /// What differs.
@@ -30,9 +42,9 @@ pub(crate) enum What {
     NotSent { number: u64 },
     /// The replay sent a value that the recorded run did not send.
     OnlySent { number: u64 },
-    /// A value was refused in one of them alone, or in both for different reasons.
-    Refused,
-    /// The code looked at the channel more often in one of them.
+    /// It did one thing in the recorded run, and another one in the replay; `None` if it did nothing more at the channel.
+    Act { recorded: Option<Act>, replayed: Option<Act> },
+    /// The code looked at the channel another number of times.
     Looks { recorded: usize, replayed: usize },
     /// The code ended in another way.
     Outcome { recorded: JobOutcome, replayed: JobOutcome },
@@ -83,22 +95,20 @@ impl TaskComparison {
 
 /// The first difference of a job: its outputs in the order of the recorded ones, then how often it looked, then its end.
 fn of_job(plan: &Plan, was: &RecordedJob<'_>, is: &RecordedJob<'_>) -> Option<(Option<u16>, What)> {
-    let mut again: BTreeMap<u16, VecDeque<Output<'_>>> = BTreeMap::new();
-    for (channel, output) in is.interactions.iter().filter_map(output) {
-        again.entry(channel).or_default().push_back(output);
+    let mut again: BTreeMap<u16, VecDeque<Done<'_>>> = BTreeMap::new();
+    for (channel, done) in is.interactions.iter().filter_map(Done::of) {
+        again.entry(channel).or_default().push_back(done);
     }
-    for (channel, output) in was.interactions.iter().filter_map(output) {
+    for (channel, done) in was.interactions.iter().filter_map(Done::of) {
         let next = again.get_mut(&channel).and_then(VecDeque::pop_front);
-        if let Some(what) = of_output(plan, channel, output, next) {
+        if let Some(what) = done.difference(plan, channel, next) {
             return Some((Some(channel), what));
         }
     }
-    if let Some((channel, Some(first))) =
-        again.iter().map(|(channel, left)| (*channel, left.front())).find(|(_, first)| first.is_some())
-    {
-        let what = match first {
-            Output::Sent(number, _) => What::OnlySent { number: *number },
-            Output::Refused { .. } => What::Refused,
+    if let Some((channel, first)) = again.iter().find_map(|(channel, left)| Some((*channel, left.front()?))) {
+        let what = match first.output {
+            Output::Sent(_) => What::OnlySent { number: first.number },
+            Output::Other(act) => What::Act { recorded: None, replayed: Some(act) },
         };
         return Some((Some(channel), what));
     }
@@ -114,29 +124,63 @@ fn of_job(plan: &Plan, was: &RecordedJob<'_>, is: &RecordedJob<'_>) -> Option<(O
     (recorded != replayed).then_some((None, What::Outcome { recorded, replayed }))
 }
 
-fn output<'v>(of: &RecordedInteraction<'v>) -> Option<(u16, Output<'v>)> {
-    match of.interaction {
-        Interaction::Sent { channel, number } => Some((channel, Output::Sent(number, of.value))),
-        Interaction::Refused { channel, too_many } => Some((channel, Output::Refused { too_many })),
-        _ => None,
-    }
+/// An output, with the number under which a value is shown.
+#[derive(Clone, Copy, Debug)]
+struct Done<'v> {
+    output: Output<'v>,
+    number: u64,
 }
 
-fn of_output(plan: &Plan, channel: u16, was: Output<'_>, is: Option<Output<'_>>) -> Option<What> {
-    match (was, is) {
-        (was, Some(is)) if was == is => None,
-        (Output::Sent(number, Some(was)), Some(Output::Sent(other, Some(is)))) if number == other => {
-            let layout =
-                plan.channels.get(usize::from(channel)).map_or("", |channel| channel.layout.as_str());
-            let bytes = || DifferingField {
-                place: String::new(),
-                recorded: format!("{} bytes", was.len()),
-                replayed: format!("{} other bytes", is.len()),
-            };
-            Some(What::Value { number, field: first_difference(layout, was, is).unwrap_or_else(bytes) })
+impl<'v> Done<'v> {
+    /// An interaction that is an output, with its channel.
+    fn of(of: &RecordedInteraction<'v>) -> Option<(u16, Self)> {
+        let (channel, act) = match of.interaction {
+            Interaction::Sent { channel, number } => {
+                return Some((channel, Self { output: Output::Sent(of.value), number }));
+            }
+            Interaction::Refused { channel, why } => (channel, Act::Refused(why)),
+            Interaction::AlarmAsked { channel, earliest_ns, latest_ns } => {
+                (channel, Act::Asked(earliest_ns, latest_ns))
+            }
+            Interaction::AlarmPeriod { channel, period_ns } => (channel, Act::Repeated(period_ns)),
+            Interaction::AlarmCancelled { channel, number, outcome } => {
+                (channel, Act::Cancelled(number, outcome))
+            }
+            Interaction::Begin { .. }
+            | Interaction::End { .. }
+            | Interaction::Received { .. }
+            | Interaction::Nothing { .. }
+            | Interaction::Clock { .. }
+            | Interaction::Used { .. }
+            | Interaction::Checkpoint { .. }
+            | Interaction::AlarmDue { .. } => return None,
+        };
+        Some((channel, Self { output: Output::Other(act), number: 0 }))
+    }
+
+    /// How a recorded output differs from that of the replay.
+    fn difference(self, plan: &Plan, channel: u16, is: Option<Self>) -> Option<What> {
+        let act = |output| match output {
+            Output::Sent(_) => Act::Sent,
+            Output::Other(act) => act,
+        };
+        match (self.output, is.map(|is| is.output)) {
+            (was, Some(is)) if was == is => None,
+            (Output::Sent(was), Some(Output::Sent(is))) => {
+                let (was, is) = (was.unwrap_or_default(), is.unwrap_or_default());
+                let layout =
+                    plan.channels.get(usize::from(channel)).map_or("", |channel| channel.layout.as_str());
+                let bytes = || DifferingField {
+                    place: String::new(),
+                    recorded: format!("{} bytes", was.len()),
+                    replayed: format!("{} other bytes", is.len()),
+                };
+                let field = first_difference(layout, was, is).unwrap_or_else(bytes);
+                Some(What::Value { number: self.number, field })
+            }
+            (Output::Sent(_), None) => Some(What::NotSent { number: self.number }),
+            (was, is) => Some(What::Act { recorded: Some(act(was)), replayed: is.map(act) }),
         }
-        (Output::Sent(number, _), None) => Some(What::NotSent { number }),
-        _ => Some(What::Refused),
     }
 }
 

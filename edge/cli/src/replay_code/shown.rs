@@ -5,9 +5,10 @@
 
 use std::fmt::Write;
 
+use taut_event::CancelOutcome;
 use taut_plan::Plan;
 
-use super::compare::{CodeDifference, TaskComparison, What};
+use super::compare::{Act, CodeDifference, TaskComparison, What};
 use crate::columns::columns;
 
 /// The tasks whose code is not replayed, and why; a line for each.
@@ -74,12 +75,20 @@ impl Compared<'_> {
                 )
             }
             What::NotSent { number } => {
-                format!("value {number} of `{channel}` was recorded, and is not sent now")
+                format!("value {number} of `{channel}` was recorded, and is not sent in the replay")
             }
             What::OnlySent { number } => {
-                format!("value {number} of `{channel}` is sent now, and was not recorded")
+                format!("value {number} of `{channel}` is sent in the replay, and was not recorded")
             }
-            What::Refused => format!("a value of `{channel}` was refused in one of the two alone"),
+            What::Act { recorded, replayed } => {
+                let words =
+                    |act: &Option<Act>| act.map_or_else(|| "nothing more".to_owned(), |act| self.act(act));
+                format!(
+                    "what it does at `{channel}`: recorded {}, replayed {}",
+                    words(recorded),
+                    words(replayed)
+                )
+            }
             What::Looks { recorded, replayed } => {
                 format!("looks into `{channel}`: recorded {recorded}, replayed {replayed}")
             }
@@ -87,6 +96,34 @@ impl Compared<'_> {
                 format!("how its code ended: recorded `{recorded}`, replayed `{replayed}`")
             }
             What::NoJob => "it has no such job in the replay".to_owned(),
+        }
+    }
+
+    /// What a job did at a channel, in words.
+    fn act(&self, act: Act) -> String {
+        let at = |ns: u64| format!("{}.{:06} ms", ns / 1_000_000, ns % 1_000_000);
+        let instant = |ns: u64| match ns.checked_sub(self.begin) {
+            Some(since_ns) => at(since_ns),
+            None => format!("{} before release 0", at(self.begin - ns)),
+        };
+        match act {
+            Act::Sent => "a value sent".to_owned(),
+            Act::Refused(why) => format!("a value refused: {why}"),
+            Act::Asked(earliest_ns, latest_ns) if earliest_ns == latest_ns => {
+                format!("an alarm for {}", instant(latest_ns))
+            }
+            Act::Asked(earliest_ns, latest_ns) => {
+                format!("an alarm between {} and {}", instant(earliest_ns), instant(latest_ns))
+            }
+            Act::Repeated(period_ns) => format!("the alarm repeated every {}", at(period_ns)),
+            Act::Cancelled(number, outcome) => {
+                let outcome = match outcome {
+                    CancelOutcome::Prevented => "prevented",
+                    CancelOutcome::Underway => "underway",
+                    CancelOutcome::Over => "over",
+                };
+                format!("alarm {number} cancelled ({outcome})")
+            }
         }
     }
 

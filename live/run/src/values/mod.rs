@@ -19,7 +19,7 @@ mod replayed;
 
 use std::cell::RefCell;
 
-use taut_event::{Interaction, JobOutcome, RanCode};
+use taut_event::{CancelOutcome, Interaction, JobOutcome, RanCode, Refusal};
 use taut_plan::Plan;
 use taut_trace::{ValueDrain, ValueRecorder, value_ring};
 
@@ -98,9 +98,22 @@ pub(crate) enum TaskValues {
     Replayed(Box<RefCell<ReplayedTask>>),
 }
 
-/// What a replay answers to a read: how many values were dropped before the one that it gives, and that one's
-/// channel. `None` if there is no value.
-pub(crate) type ReadAnswer = Option<(u64, u16)>;
+/// What a replay gives at a read, besides the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GivenRead {
+    /// The channel of the value: of a message or of alarms, that of the sender.
+    pub(crate) channel: u16,
+    /// How many values were dropped before it; of a repeated alarm, how many later instants had passed.
+    pub(crate) lost: u64,
+    /// Of an alarm, when it was due (ns).
+    pub(crate) due_ns: u64,
+}
+
+/// What a replay answers to a read: `None` if there was no value.
+pub(crate) type ReadAnswer = Option<GivenRead>;
+
+/// What a replay answers to a send.
+pub(crate) type SendAnswer = Result<(), Refusal>;
 
 impl TaskValues {
     /// The values of a task of a run, and the drain of its ring.
@@ -165,8 +178,48 @@ impl TaskValues {
 
     /// A value was refused.
     #[inline]
-    pub(crate) fn refused(&self, at_ns: u64, channel: u16, too_many: bool) {
-        self.keep(at_ns, Interaction::Refused { channel, too_many });
+    pub(crate) fn refused(&self, at_ns: u64, channel: u16, why: Refusal) {
+        self.keep(at_ns, Interaction::Refused { channel, why });
+    }
+
+    /// An alarm was asked for: from when on it may come, when it is due, and in which time it is repeated, 0 if it is not (ns).
+    /// What became of that is said by [`TaskValues::sent`] or [`TaskValues::refused`].
+    #[inline]
+    pub(crate) fn alarm_asked(
+        &self,
+        at_ns: u64,
+        channel: u16,
+        (earliest_ns, latest_ns): (u64, u64),
+        period_ns: u64,
+    ) {
+        self.keep(at_ns, Interaction::AlarmAsked { channel, earliest_ns, latest_ns });
+        if period_ns != 0 {
+            self.keep(at_ns, Interaction::AlarmPeriod { channel, period_ns });
+        }
+    }
+
+    /// The outcome of the cancellation of the alarm of this number, which is that of `cancel` in a run.
+    #[inline]
+    pub(crate) fn alarm_cancelled(
+        &self,
+        at_ns: impl FnOnce() -> u64,
+        (channel, number): (u16, u64),
+        cancel: impl FnOnce() -> CancelOutcome,
+    ) -> CancelOutcome {
+        let outcome = match self {
+            Self::Replayed(task) => task.borrow_mut().answer_cancel(channel),
+            _ => cancel(),
+        };
+        if self.logs() {
+            self.keep(at_ns(), Interaction::AlarmCancelled { channel, number, outcome });
+        }
+        outcome
+    }
+
+    /// The alarm that was just received was due at this instant (ns).
+    #[inline]
+    pub(crate) fn alarm_due(&self, at_ns: u64, channel: u16, due_ns: u64) {
+        self.keep(at_ns, Interaction::AlarmDue { channel, due_ns });
     }
 
     /// A value was received or read.
@@ -203,9 +256,15 @@ impl TaskValues {
         if let Self::Replayed(task) = self { task.borrow_mut().take_done() } else { Vec::new() }
     }
 
+    /// Whether this is a replay.
+    #[inline]
+    pub(crate) fn is_replayed(&self) -> bool {
+        matches!(self, Self::Replayed(_))
+    }
+
     /// In a replay: whether the channel takes the next value that the job sends; `None` in a run.
     #[inline]
-    pub(crate) fn answer_send(&self, channel: u16) -> Option<bool> {
+    pub(crate) fn answer_send(&self, channel: u16) -> Option<SendAnswer> {
         if let Self::Replayed(task) = self { Some(task.borrow_mut().answer_send(channel)) } else { None }
     }
 
@@ -310,8 +369,8 @@ record = true
         let mut stamped = [0; STAMP_BYTES as usize + 8];
         let answer = values.answer_read(SETTINGS, &mut stamped).expect("a replay");
         let word = |at: usize| u64::from_ne_bytes(stamped[at..at + 8].try_into().unwrap());
-        answer.map(|(lost, channel)| {
-            assert_eq!((lost, channel), (0, SETTINGS));
+        answer.map(|given| {
+            assert_eq!((given.lost, given.channel), (0, SETTINGS));
             (word(16), word(0))
         })
     }
@@ -353,7 +412,7 @@ record = true
         assert_eq!([values.clock(|| 99), values.clock(|| 99)], [15, 15]);
         assert_eq!([values.used(|| 0, || 99), values.used(|| 0, || 99)], [4, 4]);
         assert_eq!([values.checkpoint(|| 0, false), values.checkpoint(|| 0, true)], [true, false]);
-        assert_eq!(values.answer_send(POWER), Some(true));
+        assert_eq!(values.answer_send(POWER), Some(Ok(())));
         // In the next job nothing new came.
         values.next_job(Answers::default());
         assert_eq!(read(&values), Some((300, 14)));

@@ -10,17 +10,16 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use taut_event::Interaction;
 use taut_event::values::{RecordedInteraction, RecordedJob};
+use taut_event::{CancelOutcome, Interaction, Refusal};
 use taut_plan::{ChannelKind, Plan, STAMP_BYTES};
 
-use super::{ReadAnswer, RecordedEnds};
+use super::{GivenRead, ReadAnswer, RecordedEnds, SendAnswer};
 
 /// What a look at a channel got.
 #[derive(Clone, Debug)]
 struct Read {
-    channel: u16,
-    lost: u64,
+    given: GivenRead,
     /// The value with its stamp.
     stamped: Vec<u8>,
 }
@@ -30,8 +29,10 @@ struct Read {
 pub(crate) struct Answers {
     /// By the first lane of a message, or by channel: in order, `None` if there was no value.
     reads: HashMap<u16, VecDeque<Option<Read>>>,
-    /// By channel: the instant of each send (ns), and whether the channel took the value.
-    sends: HashMap<u16, VecDeque<(u64, bool)>>,
+    /// By channel: when, and whether it took the value.
+    sends: HashMap<u16, VecDeque<(u64, SendAnswer)>>,
+    /// By channel: what became of cancelled alarms.
+    cancels: HashMap<u16, VecDeque<CancelOutcome>>,
     clocks: VecDeque<u64>,
     used: VecDeque<u64>,
     checkpoints: VecDeque<bool>,
@@ -65,19 +66,28 @@ pub(crate) fn answers(plan: &Plan, job: &RecordedJob<'_>) -> Option<Answers> {
                 stamped.extend(sent_ns.to_ne_bytes());
                 stamped.extend(number.to_ne_bytes());
                 stamped.extend_from_slice(value);
-                let read = Some(Read { channel, lost, stamped });
+                let read = Some(Read { given: GivenRead { channel, lost, due_ns: 0 }, stamped });
                 answers.reads.entry(first(channel)?).or_default().push_back(read);
             }
             Interaction::Nothing { channel } => {
                 answers.reads.entry(first(channel)?).or_default().push_back(None);
             }
             Interaction::Sent { channel, .. } => {
-                answers.sends.entry(channel).or_default().push_back((*at_ns, true));
+                answers.sends.entry(channel).or_default().push_back((*at_ns, Ok(())));
             }
-            // The sending end counts what the job sends, and refuses by itself.
-            Interaction::Refused { too_many: true, .. } => {}
-            Interaction::Refused { channel, too_many: false } => {
-                answers.sends.entry(channel).or_default().push_back((*at_ns, false));
+            // The sending end finds that by itself.
+            Interaction::Refused { why: Refusal::TooMany, .. } => {}
+            Interaction::Refused { channel, why } => {
+                answers.sends.entry(channel).or_default().push_back((*at_ns, Err(why)));
+            }
+            // What the code asks for is its own.
+            Interaction::AlarmAsked { .. } | Interaction::AlarmPeriod { .. } => {}
+            Interaction::AlarmCancelled { channel, outcome, .. } => {
+                answers.cancels.entry(channel).or_default().push_back(outcome);
+            }
+            Interaction::AlarmDue { channel, due_ns } => {
+                let received = answers.reads.get_mut(&first(channel)?)?.back_mut()?.as_mut()?;
+                received.given.due_ns = due_ns;
             }
             Interaction::Clock { now_ns } => answers.clocks.push_back(now_ns),
             Interaction::Used { time_ns } => answers.used.push_back(time_ns),
@@ -148,11 +158,16 @@ impl ReplayedTask {
         self.keep(at_ns, Interaction::Received { channel, number, lost }, value);
     }
 
-    pub(super) fn answer_send(&mut self, channel: u16) -> bool {
+    pub(super) fn answer_send(&mut self, channel: u16) -> SendAnswer {
         let next = self.answers.sends.get_mut(&channel).and_then(VecDeque::pop_front);
-        let (at_ns, is_taken) = next.unwrap_or((self.answers.begin_ns, true));
+        let (at_ns, answer) = next.unwrap_or((self.answers.begin_ns, Ok(())));
         self.send_ns = at_ns;
-        is_taken
+        answer
+    }
+
+    pub(super) fn answer_cancel(&mut self, channel: u16) -> CancelOutcome {
+        let next = self.answers.cancels.get_mut(&channel).and_then(VecDeque::pop_front);
+        next.unwrap_or(CancelOutcome::Over)
     }
 
     pub(super) fn answer_read(&mut self, channel: u16, stamped: &mut [u8]) -> ReadAnswer {
@@ -167,7 +182,7 @@ impl ReplayedTask {
             return None;
         }
         stamped.copy_from_slice(&read.stamped);
-        let answer = Some((read.lost, read.channel));
+        let answer = Some(read.given);
         if is_state {
             self.newest.insert(channel, read);
         }

@@ -133,6 +133,11 @@ pub struct SlotToken {
     number: u64,
 }
 
+impl SlotToken {
+    /// Of no value: nothing can be cancelled with it.
+    pub const NONE: Self = Self { slot: u32::MAX, number: 0 };
+}
+
 /// A value was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotSet {

@@ -32,14 +32,6 @@ pub(super) fn whole(channel: &ChannelDraft, faults: &mut Faults<'_>) {
             .help("write `capacity = 4`: how many each setter may have set and not yet taken or cancelled");
         faults.push_resting_on(fault, &[&format!("channels.{name}.capacity")]);
     }
-    if channel.record {
-        let message = format!("alarm `{name}` is to be recorded");
-        let label = "the values of alarms are not recorded";
-        let fault = Fault::error(codes::MISPLACED_KEY, message, at(channel, "record"), label)
-            .note("a replay of code would need the instants of alarms, too")
-            .help("remove it");
-        faults.push_resting_on(fault, &[&format!("channels.{name}.kind")]);
-    }
     if channel.order.is_some() {
         let message = format!("alarm `{name}` has an order");
         let fault = Fault::error(codes::MISPLACED_KEY, message, at(channel, "order"), "of messages")

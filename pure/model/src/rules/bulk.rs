@@ -33,6 +33,18 @@ pub(super) fn parties(draft: &Draft, channel: &ChannelDraft, link: &Link, faults
     sound
 }
 
+/// Refuses the recording of values that nobody copies.
+pub(super) fn recorded(channel: &ChannelDraft, faults: &mut Faults<'_>) {
+    if channel.kind == ChannelKind::Bulk && channel.record {
+        let message = format!("bulk channel `{}` is to be recorded", channel.name);
+        let label = "the values of blocks are not recorded";
+        let fault = Fault::error(codes::MISPLACED_KEY, message, at(channel, "record"), label)
+            .note("a run copies what it records, and no operation of a bulk channel copies a block")
+            .help("remove it");
+        faults.push_resting_on(fault, &[&format!("channels.{}.kind", channel.table())]);
+    }
+}
+
 /// Checks the number of blocks.
 pub(super) fn capacity(channel: &ChannelDraft, capacity: i64, faults: &mut Faults<'_>) {
     let name = &channel.name;

@@ -82,6 +82,7 @@ fn parties(draft: &Draft, channel: &ChannelDraft, names: &Names<'_>, faults: &mu
     link.sound &= has_reader(channel, faults);
     link.sound &= readers_fit(draft, channel, &link, faults);
     link.sound &= bulk::parties(draft, channel, &link, faults);
+    bulk::recorded(channel, faults);
     link.payload = names.payload(&channel.payload);
     if link.payload.is_none() {
         names.dangling(Want::Payload, &channel.payload, at(channel, "payload"), faults);
