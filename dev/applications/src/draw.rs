@@ -112,7 +112,20 @@ pub(crate) fn manifest(draw: &mut Draw) -> String {
     }
     text.push_str("[tasks.noise]\nclass = \"best-effort\"\n");
     channels(&mut text, draw, &senders);
-    text
+    if draw.chance(50) { recorded(&text, draw) } else { text }
+}
+
+/// The same application, of which nearly all channels are recorded.
+fn recorded(text: &str, draw: &mut Draw) -> String {
+    const LAST: &str = "payload = \"Value\"\n";
+    let mut parts = text.split(LAST);
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        whole.push_str(LAST);
+        whole.push_str(if draw.chance(90) { "record = true\n" } else { "" });
+        whole.push_str(part);
+    }
+    whole
 }
 
 /// The channels among these tasks, and the receivers that they release.
@@ -255,6 +268,7 @@ mod tests {
             "restart",
             "[0, 1]",
             "broadcast",
+            "record",
         ] {
             assert!(all.iter().any(|text| text.contains(part)), "{part}");
         }

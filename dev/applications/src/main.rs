@@ -4,14 +4,16 @@
 //! Draws applications, plans them, executes each for a moment, and judges: no bound of the plan is exceeded beyond what the
 //! machine's own stalls explain, no value of a real-time sender is lost, no value comes twice, and what was lost of the others
 //! was counted. If the path of `taut` is given, `taut replay` replays each run on dispatched cores. Before that, the program
-//! runs many more applications in virtual time, where the machine excuses nothing. A lateness that
-//! one run does not explain is a finding if it comes again.
+//! runs many more applications in virtual time, where the machine excuses nothing. Half of the applications record values; the
+//! code of their tasks runs once more, and must do the same. A lateness that one run does not explain is a finding if it comes
+//! again.
 //!
 //! `cargo xtask soak applications` and a step of `cargo xtask ci` build it and start it.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 
 mod code;
 mod draw;
+mod replayed;
 mod virtual_time;
 
 use std::path::{Path, PathBuf};
@@ -72,6 +74,8 @@ struct Sums {
     late_once: u64,
     broken: Vec<String>,
     replayed: u64,
+    /// Jobs whose code was replayed.
+    codes: u64,
 }
 
 fn main() -> ExitCode {
@@ -86,7 +90,7 @@ fn main() -> ExitCode {
     }
     println!(
         "{} applications drawn, {} not proven, {} executed: {} jobs, {} values, {} late by the machine alone, {} late once, \
-         and not again; {} replayed; {} with a finding",
+         and not again; {} replayed, and the code of {} jobs; {} with a finding",
         sums.drawn,
         sums.refused,
         sums.executed,
@@ -95,6 +99,7 @@ fn main() -> ExitCode {
         sums.excused,
         sums.late_once,
         sums.replayed,
+        sums.codes,
         sums.broken.len()
     );
     if sums.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -159,6 +164,7 @@ fn repeated(mut run: impl FnMut() -> Result<(), Problem>) -> Result<Option<Strin
 fn all_in_virtual_time(arguments: &Arguments) -> Result<(), String> {
     let length = Duration::from_ms(arguments.length);
     let (mut ran, mut jobs, mut values, mut seed) = (0, 0, 0, arguments.seed);
+    let (mut recorded, mut tasks, mut again) = (0_u64, 0, 0);
     while ran < arguments.in_virtual_time {
         seed += 1;
         let manifest = draw::manifest(&mut Draw::new(seed));
@@ -171,12 +177,17 @@ fn all_in_virtual_time(arguments: &Arguments) -> Result<(), String> {
         virtual_time::judged(&plan, &run).map_err(found)?;
         let seen = shared.lock().unwrap_or_else(PoisonError::into_inner);
         counted(&plan, &run, &seen, None).map_err(found)?;
+        let code = code::Code { plan: &plan, seed, shared: &shared, spins: false };
+        let replayed = replayed::replayed(&plan, folder.path(), folder.path(), code).map_err(found)?;
+        recorded += u64::from(replayed.tasks > 0);
+        (tasks, again) = (tasks + replayed.tasks, again + replayed.jobs);
         let of = |kind: Kind| run.records.iter().filter(|record| record.kind == kind).count();
         (ran, jobs, values) = (ran + 1, jobs + of(Kind::Complete), values + of(Kind::Send));
     }
     if ran > 0 {
         println!(
-            "{ran} applications in virtual time, {} ms each: {jobs} jobs, {values} values, no finding",
+            "{ran} applications in virtual time, {} ms each: {jobs} jobs, {values} values; of {recorded} of them the code of \
+             {tasks} tasks was replayed: {again} jobs; no finding",
             arguments.length
         );
     }
@@ -290,6 +301,10 @@ fn executed(
     let seen = shared.lock().unwrap_or_else(PoisonError::into_inner);
     counted(plan, &run, &seen, Some(&report)).map_err(Problem::Found)?;
     drop(seen);
+    let code = code::Code { plan, seed, shared: &shared, spins: true };
+    if !lost_values(&run) {
+        sums.codes += replayed::replayed(plan, folder.path(), &out, code).map_err(Problem::Found)?.jobs;
+    }
     if let Some(taut) =
         arguments.taut.as_ref().filter(|_| plan.cores.iter().all(|core| core.dispatched.is_some()))
     {
@@ -380,6 +395,11 @@ fn counted(plan: &Plan, run: &Run, seen: &Seen, report: Option<&Report>) -> Resu
         }
     }
     Ok(())
+}
+
+/// Whether the machine stood still for so long that a ring of recorded values was full.
+fn lost_values(run: &Run) -> bool {
+    run.records.iter().any(|record| record.kind == Kind::ValuesLost)
 }
 
 fn dropped<'r>(records: &(impl Iterator<Item = &'r taut_event::Record> + Clone)) -> u64 {

@@ -11,6 +11,7 @@ use std::os::unix::net::UnixStream;
 
 use taut_boot::LoadedPlan;
 use taut_event::file::Run;
+use taut_event::values::VALUES_FILE;
 use taut_plan::{ClassPlan, Plan};
 use taut_report::{Report, RunVerdict};
 use taut_run::Error;
@@ -20,7 +21,7 @@ use taut_time::Duration;
 use crate::code::{Code, Names, Seen, Shared, Value};
 use crate::draw::Draw;
 
-/// Runs an application whose `taut.lock` lies in `folder`, and returns its recording.
+/// Runs an application whose `taut.lock` lies in `folder`, and returns its recording. Its values are in the folder.
 pub(crate) fn recorded(
     plan: &Plan,
     folder: &std::path::Path,
@@ -47,6 +48,7 @@ pub(crate) fn recorded(
         let least = if draw.chance(30) { *wcet } else { Duration::from_ns(wcet.as_ns() / 4) };
         bench.execution(&task.name, ExecutionTime::uniform(least..=*wcet))?;
     }
+    bench.record_values()?;
     play(&mut bench, plan, &mut draw, shared)?;
     for mut other in others {
         let gap = Duration::from_us(draw.pick(150, 9_000));
@@ -58,7 +60,9 @@ pub(crate) fn recorded(
     }
     bench.run_for(length)?;
     let bytes = bench.recording()?;
-    // Jobs of a service that restarts are drawn to panic, and `end` reports a panic as an error.
+    let values = bench.recorded_values()?;
+    std::fs::write(folder.join(VALUES_FILE), values).map_err(|error| Error::Application(error.into()))?;
+    // A component whose last job has panicked has no end.
     let restarts = plan.services.iter().any(|service| service.on_failure.is_some());
     bench.end().or_else(|error| if restarts { Ok(()) } else { Err(error) })?;
     Run::from_bytes(&bytes).map_err(|error| Error::Application(error.into()))

@@ -79,6 +79,11 @@ impl EventRecorder {
         Self { values, ..self }
     }
 
+    /// From now on this becomes of the values of its ends; returns what did before.
+    pub(crate) fn replace_values(&mut self, values: TaskValues) -> TaskValues {
+        std::mem::replace(&mut self.values, values)
+    }
+
     /// What becomes of the values of its ends.
     #[inline]
     pub(crate) fn values(&self) -> &TaskValues {

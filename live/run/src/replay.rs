@@ -10,6 +10,7 @@
 //! file of the same form, which a tool compares with the recorded one.
 
 use std::cell::RefCell;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -108,7 +109,7 @@ fn with_parts(
             code.ok_or_else(|| Error::Replay("it has jobs of a task that is not replayed".to_owned()))?;
         replay_task(plan, control, task, code, &mut writer)?;
     }
-    match writer.finish(0).lost {
+    match writer.finish(0).0.lost {
         0 => Ok(()),
         _ => Err(output(std::io::ErrorKind::StorageFull.into())),
     }
@@ -120,7 +121,7 @@ fn replay_task(
     control: &'static Control,
     task: &RecordedTask<'_>,
     code: TaskCode<'static>,
-    writer: &mut ValuesWriter,
+    writer: &mut ValuesWriter<File>,
 ) -> Result<(), Error> {
     let Code::RealTime { mut body, scope, timing, .. } = code.code else { return Ok(()) };
     let clock = Arc::new(BenchClock::default());

@@ -17,6 +17,7 @@ mod execution;
 mod parties;
 mod schedule;
 mod task;
+mod values;
 
 use std::fmt;
 use std::path::Path;
@@ -34,6 +35,7 @@ use self::core::Core;
 use self::environment::{Environment, Parts};
 use self::execution::Random;
 use self::task::BenchTask;
+use self::values::BenchValues;
 use crate::app::{App, Code, TaskCode};
 use crate::bench_ends::BenchChannels;
 use crate::clock::{BenchClock, RunClock};
@@ -102,6 +104,8 @@ pub struct Bench {
     clock: Arc<BenchClock>,
     seed: u64,
     log: Vec<Record>,
+    /// What is recorded of values, if something is.
+    values: Option<BenchValues>,
     error_facts: String,
     has_ended: bool,
 }
@@ -192,6 +196,7 @@ impl Bench {
             clock,
             seed: 0,
             log: vec![begin],
+            values: None,
             error_facts,
             has_ended: false,
         };

@@ -20,6 +20,7 @@ use crate::create::{Create, PartyPosition};
 use crate::endpoint::{QueueWriter, StateWriter};
 use crate::job::EventRecorder;
 use crate::names::no_such;
+use crate::values::TaskValues;
 use crate::{Control, Error, Payload};
 
 /// The clients and best-effort tasks of an application, as a test plays them.
@@ -32,6 +33,9 @@ pub struct PlayedParties {
     pub(super) drain: Drain,
     /// Whether a party has done something since the bench looked.
     pub(super) has_acted: bool,
+    /// What becomes of the values of parties, but for the one that acted last, whose values the caller has.
+    pub(super) values: HashMap<PartyPosition, TaskValues>,
+    acting: Option<PartyPosition>,
 }
 
 impl fmt::Debug for PlayedParties {
@@ -52,6 +56,8 @@ impl PlayedParties {
             caller: PartyCaller(recorder),
             drain,
             has_acted: true,
+            values: HashMap::new(),
+            acting: None,
         };
         (0..parties.app.plan.channels.len()).try_for_each(|channel| parties.make_readers(channel))?;
         Ok(parties)
@@ -81,6 +87,18 @@ impl PlayedParties {
     /// A job is over: its channels' taps keep what it sent.
     pub(super) fn end_job(&self) {
         self.app.bench.iter().for_each(BenchChannels::end_job);
+    }
+
+    /// What is sent and received from now on is this party's.
+    fn act_as(&mut self, at: PartyPosition) {
+        if self.acting == Some(at) {
+            return;
+        }
+        let values = self.values.remove(&at).unwrap_or_default();
+        let before = self.caller.0.replace_values(values);
+        if let Some(last) = self.acting.replace(at) {
+            self.values.insert(last, before);
+        }
     }
 
     /// The time since release 0.
@@ -203,6 +221,7 @@ impl PlayedParty<'_> {
             let (channel, of, by) = (channel.to_owned(), readers.join(", "), me.to_owned());
             return Err(Error::NotYours { channel, of, by });
         }
+        parties.act_as(at);
         let Some(end) = parties.readers.get_mut(&(at, position)) else { return Ok(None) };
         let mut value = P::new_zeroed();
         parties.has_acted = true;
@@ -233,6 +252,7 @@ impl<'b> PlayedParty<'b> {
             parties.make_readers(position)?;
         }
         parties.has_acted = true;
+        parties.act_as(at);
         let PlayedParties { writers, caller, .. } = parties;
         let end = writers.get_mut(&(at, position)).and_then(|end| end.downcast_mut::<E>());
         let end = end.ok_or_else(|| other_values::<P>(plan, position))?;

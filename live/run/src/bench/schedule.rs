@@ -13,6 +13,7 @@ use taut_policy::{Remedy, Trouble};
 use taut_time::Duration;
 
 use super::task::{BenchTask, Due};
+use super::values::BenchValues;
 use super::{Bench, ORIGIN_NS};
 use crate::Error;
 use crate::bench_resource::BenchJob;
@@ -69,8 +70,9 @@ impl Bench {
         if std::mem::take(&mut self.parties.has_acted) {
             let now_ns = self.clock.now_ns();
             self.tasks.iter_mut().for_each(|task| task.poll(now_ns));
-            let Self { parties, log, .. } = self;
+            let Self { parties, log, values, .. } = self;
             parties.drain.drain(|record| log.push(record));
+            values.iter_mut().for_each(BenchValues::poll);
         }
     }
 
@@ -290,6 +292,7 @@ impl Bench {
         }
         let log = &mut self.log;
         task.drain.drain(|record| log.push(record));
+        self.values.iter_mut().for_each(BenchValues::poll);
         self.parties.end_job();
         self.parties.has_acted = true;
         Ok(())

@@ -73,8 +73,8 @@ struct Waiting {
 
 /// Writes a file of values. After the first error it writes nothing, and counts as lost what comes.
 #[derive(Debug)]
-pub(crate) struct ValuesWriter {
-    file: File,
+pub(crate) struct ValuesWriter<W> {
+    file: W,
     topics: Topics,
     encoder: McapEncoder,
     /// By task: its next number in its topic of interactions.
@@ -91,10 +91,10 @@ pub(crate) struct ValuesWriter {
     has_failed: bool,
 }
 
-impl ValuesWriter {
+impl<W: Write> ValuesWriter<W> {
     /// Begins a file. In a `replay`, each reader has a topic of its own.
     pub(crate) fn new(
-        mut file: File,
+        mut file: W,
         plan: &Plan,
         (run, lock): (u64, &str),
         limit: Option<u64>,
@@ -168,8 +168,8 @@ impl ValuesWriter {
         }
     }
 
-    /// Writes the end of the file; `lost` records did not reach it.
-    pub(crate) fn finish(mut self, lost: u64) -> Written {
+    /// Writes the end of the file, and returns that; `lost` records did not reach it.
+    pub(crate) fn finish(mut self, lost: u64) -> (Written, W) {
         self.write_chunk();
         let mut written = Written { messages: self.written, bytes: self.bytes, lost: lost + self.unwritten };
         // After a chunk that is not whole the file gets no end: so a reader finds that it is cut.
@@ -177,7 +177,7 @@ impl ValuesWriter {
             let end = self.encoder.finish(VALUES_END, &values_end(written.lost));
             written.bytes += if self.file.write_all(&end).is_ok() { end.len() as u64 } else { 0 };
         }
-        written
+        (written, self.file)
     }
 }
 
@@ -194,13 +194,13 @@ pub(crate) struct Written {
 #[derive(Debug)]
 pub(crate) struct ValuesFile {
     drains: Vec<(u16, ValueDrain)>,
-    writer: ValuesWriter,
+    writer: ValuesWriter<File>,
     flushes: u32,
 }
 
 impl ValuesFile {
     /// The rings of these tasks go into a file.
-    pub(crate) fn new(drains: Vec<(u16, ValueDrain)>, writer: ValuesWriter) -> Self {
+    pub(crate) fn new(drains: Vec<(u16, ValueDrain)>, writer: ValuesWriter<File>) -> Self {
         Self { drains, writer, flushes: 0 }
     }
 
@@ -225,7 +225,7 @@ impl ValuesFile {
     pub(crate) fn finish(mut self) -> Written {
         self.poll();
         let lost = self.drains.iter().map(|(_, drain)| drain.lost()).sum();
-        self.writer.finish(lost)
+        self.writer.finish(lost).0
     }
 }
 
@@ -278,7 +278,7 @@ record = true
         }
         let end = Interaction::End { job: 0, outcome: taut_event::JobOutcome::Done };
         writer.put(0, count, end, &[]);
-        (writer.finish(0), std::fs::read(path).unwrap())
+        (writer.finish(0).0, std::fs::read(path).unwrap())
     }
 
     #[test]
