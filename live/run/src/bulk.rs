@@ -48,12 +48,33 @@ impl std::error::Error for LoanRefused {}
 
 /// The sending end of a bulk channel. One per channel.
 pub struct BlockSender<'p, P: Payload> {
-    pub(crate) pool: bulk::BlockSender<'p, P>,
+    pub(crate) end: LendingEnd<'p, P>,
     pub(crate) wakes: Wakes<'p>,
-    pub(crate) channel: u16,
-    /// Whether it takes back blocks that wait.
-    pub(crate) recalls: bool,
     pub(crate) rate: JobRate,
+}
+
+/// What lends blocks to be sent, and records that.
+pub(crate) struct LendingEnd<'p, P: Payload> {
+    pool: bulk::BlockSender<'p, P>,
+    channel: u16,
+    /// Whether it takes back what waits.
+    recalls: bool,
+}
+
+impl<'p, P: Payload> LendingEnd<'p, P> {
+    pub(crate) fn new(pool: bulk::BlockSender<'p, P>, channel: u16, recalls: bool) -> Self {
+        Self { pool, channel, recalls }
+    }
+
+    fn lend<C: Caller>(&self, by: &mut C) -> Option<bulk::Loan<'_, 'p, P>> {
+        let loan = if self.recalls { self.pool.loan_or_recall() } else { self.pool.loan() };
+        let is_lost = loan.as_ref().map_or(C::REAL_TIME, |loan| loan.recalled().is_some());
+        if is_lost {
+            let (event_recorder, job) = by.event_recorder();
+            event_recorder.other(event_recorder.now_ns(), Kind::Drop, self.channel, job, 1);
+        }
+        loan
+    }
 }
 
 impl<'p, P: Payload> BlockSender<'p, P> {
@@ -68,30 +89,30 @@ impl<'p, P: Payload> BlockSender<'p, P> {
     pub fn loan<C: Caller>(&mut self, by: &mut C) -> Result<BlockLoan<'_, 'p, P>, LoanRefused> {
         let (event_recorder, job) = by.event_recorder();
         if C::REAL_TIME && !self.rate.allows(job) {
-            event_recorder.other(event_recorder.now_ns(), Kind::TooMany, self.channel, job, 1);
+            event_recorder.other(event_recorder.now_ns(), Kind::TooMany, self.end.channel, job, 1);
             return Err(LoanRefused::TooMany);
         }
-        self.pool.reclaim();
-        let loan = if self.recalls { self.pool.loan_or_recall() } else { self.pool.loan() };
-        let is_lost = loan.as_ref().map_or(C::REAL_TIME, |loan| loan.recalled().is_some());
-        if is_lost {
-            event_recorder.other(event_recorder.now_ns(), Kind::Drop, self.channel, job, 1);
-        }
-        let loan = loan.ok_or(LoanRefused::NoBlock)?;
-        Ok(BlockLoan { loan, wakes: &mut self.wakes, rate: &mut self.rate, channel: self.channel })
+        self.end.pool.reclaim();
+        let Self { end, wakes, rate } = self;
+        let loan = end.lend(by).ok_or(LoanRefused::NoBlock)?;
+        Ok(BlockLoan { loan, wakes, rate, channel: end.channel })
     }
 
     /// As [`BlockSender::loan`], but a best-effort task that gets no block asks again every millisecond. `None` if the task is
     /// to stop ([`Context::stopping`]).
     pub fn loan_until_stop(&mut self, context: &mut Context<'_>) -> Option<BlockLoan<'_, 'p, P>> {
-        // The loop drops its loan, so that the block goes back to the stock; the last line takes it from
-        // there.
-        while self.loan(context).is_err() {
+        self.end.pool.reclaim();
+        let Self { end, wakes, rate } = self;
+        let end = &*end;
+        loop {
+            // The loan that is returned is the one that may have cost another block.
+            if let Some(loan) = end.lend(context) {
+                return Some(BlockLoan { loan, wakes, rate, channel: end.channel });
+            }
             if !context.sleep(NO_BLOCK_PAUSE) {
                 return None;
             }
         }
-        self.loan(context).ok()
     }
 }
 
@@ -144,27 +165,30 @@ pub struct BlockReceiver<'p, P: Payload> {
     pub(crate) end: TakingEnd<'p, P>,
     pub(crate) listener: Option<Listener<'p>>,
     pub(crate) rate: JobRate,
-    /// The receiving task: a real-time task takes blocks in its jobs alone, which are counted.
-    pub(crate) owner: u16,
 }
 
 /// Takes blocks, and records each.
 pub(crate) struct TakingEnd<'p, P: Payload> {
     pool: bulk::BlockReceiver<'p, P>,
     channel: u16,
+    /// The receiving task, if it is real-time: it takes blocks in its jobs alone, which are counted.
+    owner: Option<u16>,
     /// The number of the last block.
     last: Cell<u64>,
     lost: Cell<u64>,
 }
 
 impl<'p, P: Payload> TakingEnd<'p, P> {
-    pub(crate) fn new(pool: bulk::BlockReceiver<'p, P>, channel: u16) -> Self {
-        Self { pool, channel, last: Cell::new(0), lost: Cell::new(0) }
+    pub(crate) fn new(pool: bulk::BlockReceiver<'p, P>, channel: u16, owner: Option<u16>) -> Self {
+        Self { pool, channel, owner, last: Cell::new(0), lost: Cell::new(0) }
     }
 
     fn take(&self, by: &mut impl Caller) -> Option<ReceivedBlock<'_, 'p, P>> {
-        let block = self.pool.receive().ok()??;
         let (event_recorder, _) = by.event_recorder();
+        if self.owner.is_some_and(|owner| owner != event_recorder.subject()) {
+            return None;
+        }
+        let block = self.pool.receive().ok()??;
         let now_ns = event_recorder.now_ns();
         let latency_ns = now_ns.saturating_sub(block.stamp());
         event_recorder.other(now_ns, Kind::Receive, self.channel, block.number(), latency_ns);
@@ -180,11 +204,12 @@ impl<'p, P: Payload> BlockReceiver<'p, P> {
     /// nothing, as the bounds of the plan suppose. When the result is dropped, the block goes back to the
     /// sender.
     ///
-    /// Wait-free: a load, an exchange and one clock read; after recalls at most two loads and two exchanges
-    /// for each block. Also `None` if the sender recalls each block that this call tries to take.
+    /// Wait-free: a load, an exchange and one clock read; after recalls at most two loads and two exchanges for each block. Also
+    /// `None` if the sender recalls blocks as fast as this call looks for them, and to anybody but the jobs of the channel's
+    /// real-time receiver, if it has one.
     pub fn next<C: Caller>(&mut self, by: &mut C) -> Option<ReceivedBlock<'_, 'p, P>> {
-        let (event_recorder, job) = by.event_recorder();
-        if C::REAL_TIME && (self.owner != event_recorder.subject() || !self.rate.allows(job)) {
+        let (_, job) = by.event_recorder();
+        if self.end.owner.is_some() && !self.rate.allows(job) {
             return None;
         }
         self.end.pool.reclaim();

@@ -11,7 +11,7 @@ use taut_share::queue::{broadcast, qrtr, timed_slots};
 
 use crate::alarm::{AlarmReader, AlarmSetter, Instants, PendingAlarms, SharedAlarms};
 use crate::app::App;
-use crate::bulk::{BlockReceiver, BlockSender, TakingEnd};
+use crate::bulk::{BlockReceiver, BlockSender, LendingEnd, TakingEnd};
 use crate::device::Device;
 use crate::endpoint::{JobRate, QueueReader, QueueWriter, ReadingEnd, StateReader, StateWriter, WritingEnd};
 use crate::flow::Flows;
@@ -163,8 +163,8 @@ impl<'a, 'p> Create<'a, 'p> {
         let pool = unsafe { bulk::sender(memory, plan.capacity) };
         let pool = pool.map_err(|_| Error::Region(channel.to_owned()))?;
         let (wakes, rate) = (self.wakes(plan)?, JobRate::new(plan.sends_per_release));
-        let recalls = plan.overflow == OverflowPolicy::Recall;
-        Ok(BlockSender { pool, wakes, channel: index(position), recalls, rate })
+        let end = LendingEnd::new(pool, index(position), plan.overflow == OverflowPolicy::Recall);
+        Ok(BlockSender { end, wakes, rate })
     }
 
     /// The receiving end of a bulk channel that this task reads.
@@ -191,8 +191,10 @@ impl<'a, 'p> Create<'a, 'p> {
             let listener = self.event_count(plan)?.listener();
             self.app.triggers.push((task, Trigger::of_blocks(Box::new(watcher), listener, recalls)));
         }
-        let (rate, owner) = (JobRate::new(plan.takes_per_release), self.task().map_or(u16::MAX, index));
-        Ok(BlockReceiver { end: TakingEnd::new(pool, index(position)), listener, rate, owner })
+        let is_real_time =
+            |task: &usize| matches!(self.app.plan.tasks[*task].class, ClassPlan::RealTime { .. });
+        let end = TakingEnd::new(pool, index(position), self.task().filter(is_real_time).map(index));
+        Ok(BlockReceiver { end, listener, rate: JobRate::new(plan.takes_per_release) })
     }
 
     /// The device that releases this task.

@@ -8,8 +8,8 @@
 mod app;
 
 use std::mem;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use app::{Outcome, each, run};
 use taut_event::{Counter, Kind};
@@ -347,6 +347,85 @@ fn blocks_come_to_the_real_time_side() {
         let releases: Vec<u64> = outcome.of_task(Kind::Release, 0).iter().map(|r| r.at.as_ns()).collect();
         assert!(releases.windows(2).all(|pair| pair[1] - pair[0] >= 5_000_000), "{executor}: {releases:?}");
     }
+}
+
+/// A sender that waits for a block learns which one it took back, as one does that does not wait.
+#[test]
+fn what_a_sender_that_waits_took_back_is_told() {
+    let (taken, lost, recalled) = (numbers(), count(), numbers());
+    let keys = "overflow = \"recall\"\ncapacity = 4\ntakes-per-release = 3\n";
+    let outcome = run(&tables("", PERIODIC, "other", "detect", keys), None, |app| {
+        detect(app, taken, lost)?;
+        app.task("camera", |_| Ok(each(|_| Ok(()))))?;
+        app.best_effort("other", |create| {
+            let mut images = create.block_sender::<Image>("images")?;
+            Ok(move |context: &mut Context<'_>| {
+                context.sleep(Duration::from_ms(30));
+                context.control().pause("seeing").unwrap();
+                context.sleep(Duration::from_ms(30));
+                for next in 1..=10 {
+                    let mut loan = images.loan_until_stop(context).expect("the application runs");
+                    recalled.lock().unwrap().extend(loan.recalled());
+                    fill(&mut loan, next);
+                    loan.send(context);
+                }
+                context.control().resume("seeing").unwrap();
+                context.sleep(Duration::from_ms(60));
+                context.control().stop();
+            })
+        })
+    });
+    assert!(outcome.ending.as_ref().unwrap().orderly);
+    assert_eq!(*recalled.lock().unwrap(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!((taken.lock().unwrap().clone(), lost.load(Ordering::Acquire)), (vec![7, 8, 9, 10], 6));
+    assert_eq!(outcome.of(Kind::Drop).iter().map(|record| record.value).sum::<u64>(), 6);
+}
+
+/// The blocks of a real-time receiver are for its jobs, which are counted: to anybody else its end has none.
+#[test]
+fn blocks_of_a_real_time_receiver_are_for_its_jobs() {
+    let (taken, by_other) = (numbers(), count());
+    let outcome = run(&tables("", PERIODIC, "camera", "detect", "overflow = \"recall\"\n"), None, |app| {
+        let end = Arc::new(Mutex::new(None));
+        let (in_job, in_other) = (Arc::clone(&end), end);
+        app.service("seeing", |service| {
+            service.task("detect", |create| {
+                *in_job.lock().unwrap() = Some(create.block_receiver::<Image>("images")?);
+                Ok(each(move |job| {
+                    if job.number() >= 20
+                        && let Some(images) = &mut *in_job.lock().unwrap()
+                    {
+                        take_all(images, job, taken);
+                    }
+                    Ok(())
+                }))
+            })
+        })?;
+        app.task("camera", |create| {
+            let (mut images, mut next) = (create.block_sender::<Image>("images")?, 1);
+            Ok(each(move |job| {
+                send(images.loan(job)?, &mut next, job);
+                Ok(())
+            }))
+        })?;
+        app.best_effort("other", |_| {
+            Ok(move |context: &mut Context<'_>| {
+                context.sleep(Duration::from_ms(50));
+                for _ in 0..3 {
+                    if let Some(images) = &mut *in_other.lock().unwrap() {
+                        let first = images.next(context).is_some();
+                        let second = images.next_within(context, Duration::from_ms(1)).is_some();
+                        by_other.fetch_add(u64::from(first || second), Ordering::AcqRel);
+                    }
+                }
+                context.sleep(Duration::from_ms(150));
+                context.control().stop();
+            })
+        })
+    });
+    assert!(outcome.ending.as_ref().unwrap().orderly);
+    assert_eq!(by_other.load(Ordering::Acquire), 0);
+    assert!(taken.lock().unwrap().len() > 5, "its own jobs get them");
 }
 
 /// The example is proven, and the page shows what `taut check` prints for its manifest.
