@@ -32,7 +32,7 @@
 use taut_event::file::Run;
 pub use taut_report::{Report, RunVerdict};
 pub use taut_run::Reason;
-pub use taut_run::bench::{Bench, ExecutionTime, PlayedParties, PlayedParty, Sent};
+pub use taut_run::bench::{Bench, ExecutionTime, PartyCaller, PlayedParties, PlayedParty, Sent};
 
 use crate::Error;
 

@@ -16,12 +16,14 @@ use crate::queue::QueueSlot;
 use crate::state::StateSlot;
 use crate::tap::{ChannelTap, TappedQueue, TappedState};
 
-/// The user of a party's ends: records what parties send and receive.
-pub(crate) struct PartyCaller(pub(crate) EventRecorder);
+/// A party that a test plays, as the user of its ends: it records what they send and receive.
+#[derive(Debug)]
+pub struct PartyCaller(pub(crate) EventRecorder);
 
 impl sealed::SealedCaller for PartyCaller {
     const REAL_TIME: bool = false;
 
+    #[expect(private_interfaces, reason = "sealed: nobody else implements or calls it")]
     fn event_recorder(&mut self) -> (&mut EventRecorder, u64) {
         (&mut self.0, 0)
     }
@@ -53,8 +55,8 @@ pub(crate) type MakeReader<'p> =
 /// What a bench keeps of the channels of its application.
 #[derive(Debug, Default)]
 pub(crate) struct BenchChannels<'p> {
-    /// By channel, once its writing end is made.
-    made: Vec<Option<(Arc<ChannelTap>, MakeReader<'p>)>>,
+    /// By channel, once its writing end is made. The reading end of a bulk channel is made when a test first uses it.
+    made: Vec<Option<(Arc<ChannelTap>, Option<MakeReader<'p>>)>>,
 }
 
 impl<'p> BenchChannels<'p> {
@@ -69,7 +71,8 @@ impl<'p> BenchChannels<'p> {
         plan: &ChannelPlan,
         slot: QueueSlot<'p, P>,
     ) -> QueueSlot<'p, P> {
-        let tap = self.tap(at, plan, |create, channel| Ok(Box::new(create.queue_reader::<P>(channel)?)));
+        let tap =
+            self.tap(at, plan, Some(|create, channel| Ok(Box::new(create.queue_reader::<P>(channel)?))));
         QueueSlot::Tapped(Box::new(TappedQueue { slot, tap }))
     }
 
@@ -80,19 +83,25 @@ impl<'p> BenchChannels<'p> {
         plan: &ChannelPlan,
         slot: StateSlot<'p, P>,
     ) -> StateSlot<'p, P> {
-        let tap = self.tap(at, plan, |create, channel| Ok(Box::new(create.state_reader::<P>(channel)?)));
+        let tap =
+            self.tap(at, plan, Some(|create, channel| Ok(Box::new(create.state_reader::<P>(channel)?))));
         StateSlot::Tapped(Box::new(TappedState { slot, tap }))
     }
 
-    /// The tap of a channel, made with the channel's first writing end.
-    fn tap(&mut self, at: usize, plan: &ChannelPlan, make: MakeReader<'p>) -> Arc<ChannelTap> {
+    /// The tap of a bulk channel.
+    pub(crate) fn blocks(&mut self, at: usize, plan: &ChannelPlan) -> Arc<ChannelTap> {
+        self.tap(at, plan, None)
+    }
+
+    /// The tap of a channel, which is made with its first writing end.
+    fn tap(&mut self, at: usize, plan: &ChannelPlan, make: Option<MakeReader<'p>>) -> Arc<ChannelTap> {
         let (tap, _) = self.made[at].get_or_insert_with(|| (Arc::new(ChannelTap::new(plan)), make));
         Arc::clone(tap)
     }
 
-    /// How the reading ends of a channel are made; `None` before the channel has a writing end.
+    /// How the reading ends of a channel are made; `None` before the channel has a writing end, and of a bulk channel.
     pub(crate) fn reader(&self, channel: usize) -> Option<MakeReader<'p>> {
-        self.made[channel].as_ref().map(|(_, make)| *make)
+        self.made[channel].as_ref().and_then(|(_, make)| *make)
     }
 
     /// A job is over.

@@ -10,6 +10,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use taut_event::Kind;
 use taut_lock::Listener;
@@ -19,6 +20,7 @@ use taut_time::Duration;
 
 use crate::endpoint::JobRate;
 use crate::queue::Wakes;
+use crate::tap::ChannelTap;
 use crate::{Caller, Context, Payload};
 
 /// How long a best-effort sender waits before it asks again for a block.
@@ -59,11 +61,18 @@ pub(crate) struct LendingEnd<'p, P: Payload> {
     channel: u16,
     /// Whether it takes back what waits.
     recalls: bool,
+    /// In a bench.
+    tap: Option<Arc<ChannelTap>>,
 }
 
 impl<'p, P: Payload> LendingEnd<'p, P> {
-    pub(crate) fn new(pool: bulk::BlockSender<'p, P>, channel: u16, recalls: bool) -> Self {
-        Self { pool, channel, recalls }
+    pub(crate) fn new(
+        pool: bulk::BlockSender<'p, P>,
+        channel: u16,
+        recalls: bool,
+        tap: Option<Arc<ChannelTap>>,
+    ) -> Self {
+        Self { pool, channel, recalls, tap }
     }
 
     fn lend<C: Caller>(&self, by: &mut C) -> Option<bulk::Loan<'_, 'p, P>> {
@@ -94,8 +103,9 @@ impl<'p, P: Payload> BlockSender<'p, P> {
         }
         self.end.pool.reclaim();
         let Self { end, wakes, rate } = self;
+        let end = &*end;
         let loan = end.lend(by).ok_or(LoanRefused::NoBlock)?;
-        Ok(BlockLoan { loan, wakes, rate, channel: end.channel })
+        Ok(BlockLoan { loan, end, wakes, rate })
     }
 
     /// As [`BlockSender::loan`], but a best-effort task that gets no block asks again every millisecond. `None` if the task is
@@ -107,7 +117,7 @@ impl<'p, P: Payload> BlockSender<'p, P> {
         loop {
             // The loan that is returned is the one that may have cost another block.
             if let Some(loan) = end.lend(context) {
-                return Some(BlockLoan { loan, wakes, rate, channel: end.channel });
+                return Some(BlockLoan { loan, end, wakes, rate });
             }
             if !context.sleep(NO_BLOCK_PAUSE) {
                 return None;
@@ -121,9 +131,9 @@ impl<'p, P: Payload> BlockSender<'p, P> {
 #[must_use = "dropped, it goes back"]
 pub struct BlockLoan<'s, 'p, P: Payload> {
     loan: bulk::Loan<'s, 'p, P>,
+    end: &'s LendingEnd<'p, P>,
     wakes: &'s mut Wakes<'p>,
     rate: &'s mut JobRate,
-    channel: u16,
 }
 
 impl<P: Payload> BlockLoan<'_, '_, P> {
@@ -133,9 +143,12 @@ impl<P: Payload> BlockLoan<'_, '_, P> {
     pub fn send<C: Caller>(self, by: &mut C) -> u64 {
         let (event_recorder, job) = by.event_recorder();
         let sent_ns = event_recorder.now_ns();
+        if let Some(tap) = &self.end.tap {
+            tap.keep(sent_ns, self.loan.number(), self.loan.as_bytes());
+        }
         let number = self.loan.send_stamped(sent_ns);
         self.rate.count();
-        event_recorder.other(sent_ns, Kind::Send, self.channel, job, number);
+        event_recorder.other(sent_ns, Kind::Send, self.end.channel, job, number);
         self.wakes.notify();
         number
     }

@@ -163,7 +163,8 @@ impl<'a, 'p> Create<'a, 'p> {
         let pool = unsafe { bulk::sender(memory, plan.capacity) };
         let pool = pool.map_err(|_| Error::Region(channel.to_owned()))?;
         let (wakes, rate) = (self.wakes(plan)?, JobRate::new(plan.sends_per_release));
-        let end = LendingEnd::new(pool, index(position), plan.overflow == OverflowPolicy::Recall);
+        let tap = self.app.bench.as_mut().map(|bench| bench.blocks(position, plan));
+        let end = LendingEnd::new(pool, index(position), plan.overflow == OverflowPolicy::Recall, tap);
         Ok(BlockSender { end, wakes, rate })
     }
 

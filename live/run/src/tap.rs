@@ -89,18 +89,24 @@ impl ChannelTap {
         });
     }
 
+    /// A value was sent: its stamp and its bytes.
+    pub(crate) fn keep(&self, sent_ns: u64, number: u64, value: &[u8]) {
+        self.with(|tapped| {
+            if tapped.is_watched {
+                tapped.fresh.extend_from_slice(sent_ns.as_bytes());
+                tapped.fresh.extend_from_slice(number.as_bytes());
+                tapped.fresh.extend_from_slice(value);
+            }
+        });
+    }
+
     /// A value is sent. Returns whether it reaches its readers.
     fn arrives<P: Payload>(&self, stamped: &Stamped<P>) -> bool {
         self.with(|tapped| tapped.lost.is_empty() || !tapped.lost.contains(&{ stamped.sequence }))
     }
 
-    /// A value was sent.
     fn sent<P: Payload>(&self, stamped: &Stamped<P>) {
-        self.with(|tapped| {
-            if tapped.is_watched {
-                tapped.fresh.extend_from_slice(stamped.as_bytes());
-            }
-        });
+        self.keep(stamped.sent_ns, stamped.sequence, stamped.value_bytes());
     }
 }
 

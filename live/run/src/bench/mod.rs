@@ -26,7 +26,7 @@ use std::sync::Arc;
 use taut_boot::{LoadError, LoadedPlan};
 use taut_event::file::Head;
 use taut_event::{Ending, Kind, Record};
-use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, Plan};
+use taut_plan::{ChannelKind, ClassPlan, Plan};
 use taut_policy::Misuse;
 use taut_time::{Duration, Instant};
 use taut_trace::{RecordingWriter, RingOwner, ring};
@@ -50,6 +50,7 @@ use crate::{Control, Error, Payload, Reason};
 
 pub use self::execution::ExecutionTime;
 pub use self::parties::{PlayedParties, PlayedParty};
+pub use crate::bench_ends::PartyCaller;
 
 /// Release 0 on the clock of a bench (ns). It is not 0, because an instant of 0 counts as none.
 const ORIGIN_NS: u64 = 1_000_000_000;
@@ -122,7 +123,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Error`] if the plan cannot be booted, or if the set-up fails or does not fit it; [`Error::Bench`] if the plan has what a
-    /// bench does not: a real-time task in a server, or a bulk channel.
+    /// bench does not: a real-time task in a server.
     pub fn new(
         lock: impl AsRef<Path>,
         setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
@@ -149,18 +150,14 @@ impl Bench {
             let what = "and a bench has no servers; test its code by itself";
             return Err(Error::Bench(format!("task `{task}` is in server `{server}`, {what}")));
         }
-        let is_bulk = |channel: &&ChannelPlan| channel.kind == ChannelKind::Bulk;
-        if let Some(channel) = loaded.plan.channels.iter().find(is_bulk) {
-            let what = "and a bench has none; test the code by itself";
-            return Err(Error::Bench(format!("`{}` is a bulk channel, {what}", channel.name)));
-        }
         let clock = Arc::new(BenchClock::default());
         clock.set(ORIGIN_NS);
         let environment = Environment::new(loaded, Arc::clone(&clock))?;
         // SAFETY:
         // - all that is made from the parts is in fields of `Self` before `environment`, which are dropped before it,
         //   or dropped in this call, before `environment` is
-        // - `setup` gets them with a lifetime of which it knows nothing, and no method of `Self` gives them out
+        // - `setup` gets them with a lifetime of which it knows nothing, and so does what a test gives to `send_blocks` and
+        //   `receive_blocks`; no other method of `Self` gives them out
         let parts = unsafe { environment.parts() };
         let Parts { loaded, maps, control, event_counts, service_scopes, task_scopes } = parts;
         let plan = &loaded.plan;
@@ -257,9 +254,14 @@ impl Bench {
     /// it. The newest value of a state stays what it was.
     ///
     /// # Errors
-    /// If the manifest has no such channel, if it carries alarms, or if nobody has an end to write it yet: a
-    /// test's party has one from its first send on.
+    /// If the manifest has no such channel, or nobody has an end to write it yet: a test's party has one from its first
+    /// send on. [`Error::Bench`] if it is a bulk channel.
     pub fn lose(&mut self, channel: &str, number: u64) -> Result<(), Error> {
+        let plan = self.parties.app.plan;
+        if plan.channel(channel).is_some_and(|at| plan.channels[at].kind == ChannelKind::Bulk) {
+            let what = "whose blocks are never lost: under `recall` its sender takes some back";
+            return Err(Error::Bench(format!("`{channel}` is a bulk channel, {what}")));
+        }
         self.tap(channel)?.lose(number);
         Ok(())
     }
@@ -383,7 +385,8 @@ impl Bench {
         Ok(())
     }
 
-    /// The values that were sent to a channel since [`Bench::watch`], oldest first, also those that were lost.
+    /// The values that were sent to a channel since [`Bench::watch`], oldest first, also those that were lost. Each is moved
+    /// over the stack: of a block of a mebibyte, the thread of a test needs a larger one.
     ///
     /// # Errors
     /// As [`Bench::lose`], and if the channel carries other values.

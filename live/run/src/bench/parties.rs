@@ -16,6 +16,7 @@ use super::ORIGIN_NS;
 use crate::alarm::{AlarmRefused, AlarmSetter, AlarmToken};
 use crate::app::App;
 use crate::bench_ends::{BenchChannels, PartyCaller, ReadingParty};
+use crate::bulk::{BlockReceiver, BlockSender};
 use crate::create::{Create, PartyPosition};
 use crate::endpoint::{QueueWriter, StateWriter};
 use crate::job::EventRecorder;
@@ -26,8 +27,9 @@ use crate::{Control, Error, Payload};
 /// The clients and best-effort tasks of an application, as a test plays them.
 pub struct PlayedParties {
     pub(super) app: App<'static>,
-    /// By party and channel: a [`QueueWriter`], [`StateWriter`] or [`AlarmSetter`] of the channel's type.
-    writers: HashMap<(PartyPosition, usize), Box<dyn Any>>,
+    /// By party and channel: a [`QueueWriter`], [`StateWriter`], [`AlarmSetter`], [`BlockSender`] or [`BlockReceiver`] of the
+    /// channel's type. No party has both ends of a channel.
+    ends: HashMap<(PartyPosition, usize), Box<dyn Any>>,
     readers: HashMap<(PartyPosition, usize), Box<dyn ReadingParty>>,
     caller: PartyCaller,
     pub(super) drain: Drain,
@@ -51,7 +53,7 @@ impl PlayedParties {
         app.taken.clear();
         let mut parties = Self {
             app,
-            writers: HashMap::new(),
+            ends: HashMap::new(),
             readers: HashMap::new(),
             caller: PartyCaller(recorder),
             drain,
@@ -203,6 +205,36 @@ impl PlayedParty<'_> {
         self.read(state, taut_plan::ChannelKind::State)
     }
 
+    /// Lets this party use its sending end of a bulk channel, as its code would: `act` gets the end, and the user that the
+    /// end asks for. It cannot wait there, as no time passes.
+    ///
+    /// # Errors
+    /// As [`PlayedParty::send`].
+    pub fn send_blocks<P: Payload, R>(
+        self,
+        channel: &str,
+        act: impl FnOnce(&mut BlockSender<'_, P>, &mut PartyCaller) -> R,
+    ) -> Result<R, Error> {
+        let (end, caller) =
+            self.end::<P, BlockSender<'static, P>>(channel, |create| create.block_sender::<P>(channel))?;
+        Ok(act(end, caller))
+    }
+
+    /// Lets this party use its receiving end of a bulk channel, as [`PlayedParty::send_blocks`]. A block that `act` leaks
+    /// (`mem::forget`) stays with the party until its next receive: so a test plays a receiver that is slow.
+    ///
+    /// # Errors
+    /// As [`PlayedParty::send`].
+    pub fn receive_blocks<P: Payload, R>(
+        self,
+        channel: &str,
+        act: impl FnOnce(&mut BlockReceiver<'_, P>, &mut PartyCaller) -> R,
+    ) -> Result<R, Error> {
+        let (end, caller) =
+            self.end::<P, BlockReceiver<'static, P>>(channel, |create| create.block_receiver::<P>(channel))?;
+        Ok(act(end, caller))
+    }
+
     fn read<P: Payload>(self, channel: &str, kind: taut_plan::ChannelKind) -> Result<Option<P>, Error> {
         let Self { parties, at } = self;
         let (at, plan) = (at?, parties.app.plan);
@@ -230,8 +262,7 @@ impl PlayedParty<'_> {
 }
 
 impl<'b> PlayedParty<'b> {
-    /// The writing end of a channel, of the type `E`, made if the party does not have it yet; and the caller
-    /// that uses it.
+    /// The end of a channel, of the type `E`, which is made if the party does not have it yet; and who uses it.
     fn end<P: Payload, E: 'static>(
         self,
         channel: &str,
@@ -245,16 +276,16 @@ impl<'b> PlayedParty<'b> {
         let mut own = lanes.filter(|(_, lane)| lane.writer.client == is_client && lane.writer.name == me);
         let position = plan.channel(channel).or_else(|| own.next().map(|(position, _)| position));
         let position = position.ok_or_else(|| no_such("channel", channel))?;
-        if !parties.writers.contains_key(&(at, position)) {
+        if !parties.ends.contains_key(&(at, position)) {
             let end = make(&mut Create::new(&mut parties.app, at))?;
-            parties.writers.insert((at, position), Box::new(end));
-            // Makes the other parties' reading ends before the first value is sent.
+            parties.ends.insert((at, position), Box::new(end));
+            // Parties that read what this one writes.
             parties.make_readers(position)?;
         }
         parties.has_acted = true;
         parties.act_as(at);
-        let PlayedParties { writers, caller, .. } = parties;
-        let end = writers.get_mut(&(at, position)).and_then(|end| end.downcast_mut::<E>());
+        let PlayedParties { ends, caller, .. } = parties;
+        let end = ends.get_mut(&(at, position)).and_then(|end| end.downcast_mut::<E>());
         let end = end.ok_or_else(|| other_values::<P>(plan, position))?;
         Ok((end, caller))
     }
