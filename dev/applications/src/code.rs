@@ -4,6 +4,7 @@
 //! What the tasks of any drawn application do, as its plan says: a job executes for a part of what it may, takes all that it
 //! may take, and sends all that it may send. Every value has its sender and its number, so what is lost or comes twice shows.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -17,6 +18,7 @@ use taut_run::{
 };
 use taut_time::{Duration, Instant};
 
+use crate::blocks::{self, Fills, Ledger, Takes};
 use crate::draw::Draw;
 
 payload_with! {
@@ -33,7 +35,9 @@ pub(crate) struct Seen {
     counts: Vec<(u64, u64)>,
     /// By channel: the alarms that were cancelled in time.
     prevented: Vec<u64>,
-    /// What must not happen, in words.
+    /// By channel; only bulk channels have one.
+    ledgers: BTreeMap<usize, Ledger>,
+    /// What must not be.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -44,10 +48,12 @@ impl Seen {
     pub(crate) fn of_plan(plan: &Plan) -> Self {
         let senders = plan.tasks.len();
         let channels = plan.channels.len();
+        let bulk = plan.channels.iter().enumerate().filter(|(_, channel)| channel.kind == ChannelKind::Bulk);
         Self {
             senders,
             counts: vec![(0, 0); senders * channels],
             prevented: vec![0; channels],
+            ledgers: bulk.map(|(at, _)| (at, Ledger::new())).collect(),
             wrong: Vec::new(),
         }
     }
@@ -56,10 +62,17 @@ impl Seen {
     fn take(&mut self, channel: usize, value: &Value, ordered: bool, lost: u64) {
         let entry = &mut self.counts[channel * self.senders + value.sender as usize];
         let next = entry.1 + 1 + lost;
-        if ordered && value.number != next && self.wrong.len() < 10 {
-            self.wrong.push(format!("channel {channel}: {value:?}, expected number {next}"));
-        }
         *entry = (entry.0 + 1, entry.1.max(value.number));
+        if ordered && value.number != next {
+            self.wrong(format!("channel {channel}: {value:?}, expected number {next}"));
+        }
+    }
+
+    /// Something is as it must not be.
+    pub(crate) fn wrong(&mut self, what: String) {
+        if self.wrong.len() < 10 {
+            self.wrong.push(what);
+        }
     }
 
     /// How many values of a sender were got, and the largest number.
@@ -72,7 +85,17 @@ impl Seen {
         self.prevented[channel]
     }
 
-    /// Counts a value of a channel that may lose values: its number is not checked.
+    /// What became of the blocks of a channel.
+    pub(crate) fn ledger(&self, channel: usize) -> Option<&Ledger> {
+        self.ledgers.get(&channel)
+    }
+
+    /// The same, for a party to enter what it sees.
+    pub(crate) fn enter(&mut self, channel: usize) -> &mut Ledger {
+        self.ledgers.entry(channel).or_insert_with(Ledger::new)
+    }
+
+    /// As [`Seen::take`], of a channel that may lose values.
     pub(crate) fn take_any(&mut self, channel: usize, value: &Value) {
         self.take(channel, value, false, 0);
     }
@@ -88,6 +111,13 @@ impl Seen {
             *all = (all.0 + own.0, all.1.max(own.1));
         }
         self.prevented.iter_mut().zip(&other.prevented).for_each(|(all, own)| *all += own);
+        for (channel, ledger) in &other.ledgers {
+            let twice = self.ledgers.get_mut(channel).and_then(|all| all.add(ledger));
+            if let Some(number) = twice {
+                self.wrong
+                    .push(format!("channel {channel}: block {number} came twice, or was taken back as well"));
+            }
+        }
         self.wrong.extend_from_slice(&other.wrong);
     }
 }
@@ -97,6 +127,7 @@ enum Output<'p> {
     Queue { end: QueueWriter<'p, Value>, sends: u32, next: u64 },
     State(StateWriter<'p, Value>, u64),
     Alarm { at: usize, end: AlarmSetter<'p, Value>, next: u64, last: Option<AlarmToken> },
+    Blocks(Box<dyn Fills + Send + 'p>),
 }
 
 /// An end that a task reads.
@@ -118,6 +149,7 @@ enum Input<'p> {
         at: usize,
         end: AlarmReader<'p, Value>,
     },
+    Blocks(Box<dyn Takes + Send + 'p>),
     Device(Device),
 }
 
@@ -146,6 +178,7 @@ impl Output<'_> {
                 *last = set_alarm(end, job, draw, value);
                 *next += u64::from(last.is_some());
             }
+            Self::Blocks(end) => end.in_job(job, seen),
             Self::State(end, last) => {
                 *last += 1;
                 let _ = end.publish(job, Value { urgency: 0, sender: number, number: *last });
@@ -183,6 +216,7 @@ impl Input<'_> {
                     }
                 }
             }
+            Self::Blocks(end) => end.in_job(job, seen),
             Self::Device(line) => {
                 let mut bytes = [0; 64];
                 // What does not fit into this job releases the next one.
@@ -227,8 +261,7 @@ impl<'p> Works<'p> {
                         let end = create.alarm_setter(lane(channel).unwrap_or_default())?;
                         Output::Alarm { at, end, next: 1, last: None }
                     }
-                    // No drawn manifest has a bulk channel.
-                    ChannelKind::Bulk => continue,
+                    ChannelKind::Bulk => Output::Blocks(blocks::sender(plan, at, create)?),
                     ChannelKind::Queue => {
                         let end = create.queue_writer(lane(channel).unwrap_or(&channel.name))?;
                         Output::Queue { end, sends: channel.sends_per_release, next: 1 }
@@ -238,6 +271,7 @@ impl<'p> Works<'p> {
             let Some(reader) = channel.readers.iter().find(|reader| reader.name == of.name) else { continue };
             match (channel.kind, &channel.lane) {
                 (ChannelKind::State, _) => inputs.push(Input::State(create.state_reader(&channel.name)?, 0)),
+                (ChannelKind::Bulk, _) => inputs.push(Input::Blocks(blocks::receiver(plan, at, create)?)),
                 (_, Some(lane)) if plan.lanes(&lane.message)[0].0 == at && channel.is_timed() => {
                     inputs.push(Input::Alarm { at, end: create.alarm_reader(&lane.message)? });
                 }
@@ -299,17 +333,25 @@ impl<'p> Works<'p> {
                 names.change(control, &mut self.draw);
             }
             for input in &mut self.inputs {
-                let Input::Queue { at, end, lost, .. } = input else { continue };
-                while let Some(value) = end.receive_within(context, Duration::from_ms(5)) {
-                    self.seen.take(*at, &value, true, end.lost() - *lost);
-                    *lost = end.lost();
+                match input {
+                    Input::Queue { at, end, lost, .. } => {
+                        while let Some(value) = end.receive_within(context, Duration::from_ms(5)) {
+                            self.seen.take(*at, &value, true, end.lost() - *lost);
+                            *lost = end.lost();
+                        }
+                    }
+                    Input::Blocks(end) => end.in_background(context, &mut self.seen),
+                    _ => {}
                 }
             }
             for output in &mut self.outputs {
-                let Output::Queue { end, next, .. } = output else { continue };
-                let value = Value { urgency: 9, sender: self.number, number: *next };
-                if end.send(context, value).is_ok() {
-                    *next += 1;
+                match output {
+                    Output::Queue { end, next, .. } => {
+                        let value = Value { urgency: 9, sender: self.number, number: *next };
+                        *next += u64::from(end.send(context, value).is_ok());
+                    }
+                    Output::Blocks(end) => end.in_background(context, &mut self.seen),
+                    _ => {}
                 }
             }
             context.sleep(Duration::from_us(self.draw.pick(50, 2_000)));
@@ -338,14 +380,18 @@ impl Receiver<Value> for Works<'_> {
     }
 }
 
-/// The queue that alone releases a task, and is no lane.
+/// The queue that alone releases a task, and is no lane and no bulk channel: the runtime hands its values over.
 fn sole_trigger(plan: &Plan, task: usize) -> Option<usize> {
     let ClassPlan::RealTime { arrival: Arrival::Sporadic { triggers, .. }, .. } = &plan.tasks[task].class
     else {
         return None;
     };
     let [one] = triggers.as_slice() else { return None };
-    plan.channel(one).filter(|at| plan.channels[*at].lane.is_none())
+    let is_queue = |at: &usize| {
+        let channel = &plan.channels[*at];
+        channel.lane.is_none() && channel.kind == ChannelKind::Queue
+    };
+    plan.channel(one).filter(is_queue)
 }
 
 /// What an application can be asked to change.

@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use crate::blocks::SIZES;
+
 /// A generator of random numbers: xorshift64*.
 #[derive(Clone, Debug)]
 pub(crate) struct Draw(u64);
@@ -112,6 +114,14 @@ pub(crate) fn manifest(draw: &mut Draw) -> String {
     }
     text.push_str("[tasks.noise]\nclass = \"best-effort\"\n");
     channels(&mut text, draw, &senders);
+    if draw.chance(60) {
+        let service = match life {
+            Life::Services if draw.chance(50) => "service = \"part\"\n",
+            Life::Modes if draw.chance(50) => "service = \"day\"\n",
+            _ => "",
+        };
+        bulk(&mut text, draw, service);
+    }
     if draw.chance(50) { recorded(&text, draw) } else { text }
 }
 
@@ -126,6 +136,50 @@ fn recorded(text: &str, draw: &mut Draw) -> String {
         whole.push_str(part);
     }
     whole
+}
+
+/// A bulk channel from a task, or from outside, to a task that it releases, one that looks, or one that is best-effort.
+fn bulk(text: &mut String, draw: &mut Draw, service: &str) {
+    let (payload, words) = draw.one_of(&SIZES);
+    let period = draw.one_of(&[5, 8, 10, 20]);
+    let from_outside = draw.chance(25);
+    if !from_outside {
+        task(text, "films", &format!("{{ periodic = \"{period}ms\" }}"), period, 600);
+        text.push_str(service);
+    }
+    let to = match draw.pick(0, if from_outside { 1 } else { 2 }) {
+        0 => {
+            let gap = draw.one_of(&[2, 4, 5]);
+            task(text, "sees", &format!("{{ sporadic = \"{gap}ms\", trigger = \"images\" }}"), gap, 600);
+            "sees"
+        }
+        1 => {
+            task(text, "looks", &format!("{{ periodic = \"{period}ms\" }}"), period, 600);
+            "looks"
+        }
+        _ => {
+            text.push_str("[tasks.views]\nclass = \"best-effort\"\n");
+            "views"
+        }
+    };
+    let from = if from_outside { "noise" } else { "films" };
+    let (sends, takes) = (draw.pick(1, 2), draw.pick(1, 3));
+    let overflow = draw.one_of(&["reject", "recall"]);
+    let _ = write!(
+        text,
+        "[payloads.{payload}]\ntype = \"u64\"\nlen = {words}\n[channels.images]\nkind = \"bulk\"\nfrom = \"{from}\"\n\
+         to = \"{to}\"\npayload = \"{payload}\"\noverflow = \"{overflow}\"\nsends-per-release = {sends}\n"
+    );
+    match to {
+        "views" => {
+            let reception = draw.one_of(&["poll", "wait"]);
+            let _ = writeln!(text, "reception = \"{reception}\"");
+        }
+        _ => _ = writeln!(text, "takes-per-release = {takes}"),
+    }
+    if draw.chance(40) {
+        let _ = writeln!(text, "capacity = {}", draw.pick(sends + 1, 8));
+    }
 }
 
 /// The channels among these tasks, and the receivers that they release.
@@ -269,6 +323,10 @@ mod tests {
             "[0, 1]",
             "broadcast",
             "record",
+            "bulk",
+            "recall",
+            "Large",
+            "views",
         ] {
             assert!(all.iter().any(|text| text.contains(part)), "{part}");
         }

@@ -3,7 +3,7 @@
 
 //! Draws applications, plans them, executes each for a moment, and judges: no bound of the plan is exceeded beyond what the
 //! machine's own stalls explain, no value of a real-time sender is lost, no value comes twice, and what was lost of the others
-//! was counted. If the path of `taut` is given, `taut replay` replays each run on dispatched cores. Before that, the program
+//! was counted; every block comes whole or was taken back. If the path of `taut` is given, `taut replay` replays each run on dispatched cores. Before that, the program
 //! runs many more applications in virtual time, where the machine excuses nothing. Half of the applications record values; the
 //! code of their tasks runs once more, and must do the same. A lateness that one run does not explain is a finding if it comes
 //! again.
@@ -11,6 +11,7 @@
 //! `cargo xtask soak applications` and a step of `cargo xtask ci` build it and start it.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 
+mod blocks;
 mod code;
 mod draw;
 mod replayed;
@@ -358,6 +359,9 @@ fn counted(plan: &Plan, run: &Run, seen: &Seen, report: Option<&Report>) -> Resu
         return Err(wrong.clone());
     }
     for (at, channel) in plan.channels.iter().enumerate() {
+        if let Some(ledger) = seen.ledger(at) {
+            blocks::counted(plan, at, run, ledger, report)?;
+        }
         if channel.kind != taut_plan::ChannelKind::Queue {
             continue;
         }

@@ -14,10 +14,11 @@ use taut_event::file::Run;
 use taut_event::values::VALUES_FILE;
 use taut_plan::{ClassPlan, Plan};
 use taut_report::{Report, RunVerdict};
-use taut_run::Error;
-use taut_run::bench::{Bench, ExecutionTime, PlayedParties};
+use taut_run::bench::{Bench, ExecutionTime, PartyCaller, PlayedParties};
+use taut_run::{BlockReceiver, BlockSender, Error};
 use taut_time::Duration;
 
+use crate::blocks::{self, Of, of_size};
 use crate::code::{Code, Names, Seen, Shared, Value};
 use crate::draw::Draw;
 
@@ -72,7 +73,8 @@ pub(crate) fn recorded(
 fn play(bench: &mut Bench, plan: &Plan, draw: &mut Draw, shared: &Shared) -> Result<(), Error> {
     let position = |name: &str| plan.task(name).and_then(|at| u32::try_from(at).ok());
     if let Some(number) = position("noise") {
-        let sends = plan.channels.iter().any(|channel| channel.writer.name == "noise");
+        let asks = plan.lanes("asks");
+        let sends = asks.iter().any(|(_, lane)| lane.writer.name == "noise");
         let (names, mut own, mut next) = (Names::of(plan), draw.fork(), 1);
         bench.every(Duration::from_us(draw.pick(100, 2_000)), move |parties: &mut PlayedParties| {
             if own.chance(10) {
@@ -97,7 +99,39 @@ fn play(bench: &mut Bench, plan: &Plan, draw: &mut Draw, shared: &Shared) -> Res
             Ok(true)
         })?;
     }
-    Ok(())
+    play_blocks(bench, plan, draw, shared)
+}
+
+/// Plays the end of a bulk channel that is not real-time: a sender, or a receiver that now and then is slow.
+fn play_blocks(bench: &mut Bench, plan: &Plan, draw: &mut Draw, shared: &Shared) -> Result<(), Error> {
+    let Some(at) = plan.channel("images") else { return Ok(()) };
+    let is_played = |name: &str| ["noise", "views"].contains(&name);
+    let sends = is_played(&plan.channels[at].writer.name);
+    if !sends && !plan.channels[at].readers.iter().any(|reader| is_played(&reader.name)) {
+        return Ok(());
+    }
+    let (of, mut own, mut next) = (Of::new(plan, at), draw.fork(), 1);
+    let (shared, plan) = (shared.clone(), plan.clone());
+    let gap = Duration::from_us(if sends { draw.pick(300, 4_000) } else { draw.pick(500, 20_000) });
+    bench.every(gap, move |parties| {
+        let mut seen = Seen::of_plan(&plan);
+        of_size!(plan.channels[at], N => {
+            if sends {
+                let fill = |end: &mut BlockSender<'_, [u64; N]>, by: &mut PartyCaller| {
+                    blocks::fill(end, by, of, &mut next, &mut seen)
+                };
+                parties.task("noise").send_blocks("images", fill)?;
+            } else {
+                let keeps = own.chance(20);
+                let take = |end: &mut BlockReceiver<'_, [u64; N]>, by: &mut PartyCaller| {
+                    blocks::take(end, by, of, keeps, &mut seen);
+                };
+                parties.task("views").receive_blocks("images", take)?;
+            }
+        });
+        seen.show(&shared);
+        Ok(true)
+    })
 }
 
 /// Whether every bound was kept.
