@@ -295,7 +295,7 @@ fn blocks_leave_the_real_time_side() {
                         assert!(
                             images
                                 .next_within(context, Duration::from_ms(1))
-                                .is_none_or(|image| image.number() == 1)
+                                .is_none_or(|image| number(&image) == image.number())
                         );
                         while let Some(image) = images.next_until_stop(context) {
                             assert_eq!(number(&image), image.number());
