@@ -156,6 +156,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// # Errors
     /// As [`Create::queue_writer`].
     pub fn block_sender<P: Payload>(&mut self, channel: &str) -> Result<BlockSender<'p, P>, Error> {
+        let _runtime = Measure::begin();
         let (position, plan) = self.end::<P>(channel, ChannelKind::Bulk, true)?;
         let memory = self.memory(plan)?;
         // SAFETY:
@@ -173,6 +174,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// # Errors
     /// As [`Create::queue_writer`].
     pub fn block_receiver<P: Payload>(&mut self, channel: &str) -> Result<BlockReceiver<'p, P>, Error> {
+        let _runtime = Measure::begin();
         let (position, plan) = self.end::<P>(channel, ChannelKind::Bulk, false)?;
         let memory = self.memory(plan)?;
         // SAFETY:

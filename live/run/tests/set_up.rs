@@ -12,7 +12,9 @@ use taut_boot::LoadedPlan;
 use taut_event::{Counter, Kind};
 use taut_plan::ValidPlan;
 use taut_run::bench::Bench;
-use taut_run::{App, Component, Context, Error, Failure, Job, QueueReader, QueueWriter, Task};
+use taut_run::{
+    App, BlockReceiver, BlockSender, Component, Context, Error, Failure, Job, QueueReader, QueueWriter, Task,
+};
 use taut_time::Duration;
 
 /// A task with these keys in its table of memory.
@@ -105,6 +107,32 @@ fn a_set_up_is_counted_to_the_byte() {
         let logger = 500 + size_of::<(QueueReader<'_, u64>, String)>() as u64;
         assert_eq!(counted(&outcome, 2), [logger, logger], "{executor}");
     }
+}
+
+/// The ends of a bulk channel are the runtime's, also what lets a channel release a task.
+#[test]
+fn ends_of_bulk_channels_do_not_count() {
+    const CHANNEL: &str = "[payloads]\nBlock = { type = \"u64\", len = 64 }\n\
+        [tasks.takes]\narrival = { sporadic = \"5ms\", trigger = \"blocks\" }\ndeadline = \"5ms\"\n\
+        wcet = { value = \"100us\", source = \"guess\" }\ncore = 0\npriority = 30\n\
+        [channels.blocks]\nkind = \"bulk\"\nfrom = \"sends\"\nto = \"takes\"\npayload = \"Block\"\n";
+    let outcome = run(&(task("sends", 40, "") + CHANNEL), short(), |app| {
+        app.task("sends", |create| {
+            let mut blocks: BlockSender<'_, [u64; 64]> = create.block_sender("blocks")?;
+            Ok(each(move |job| blocks.loan(job).map(|loan| drop(loan)).map_err(|_| Failure::Code(1))))
+        })?;
+        app.task("takes", |create| {
+            let mut blocks: BlockReceiver<'_, [u64; 64]> = create.block_receiver("blocks")?;
+            Ok(each(move |job| {
+                drop(blocks.next(job));
+                Ok(())
+            }))
+        })
+    });
+    assert!(outcome.ending.as_ref().unwrap().orderly);
+    let ends = [size_of::<BlockSender<'_, [u64; 64]>>(), size_of::<BlockReceiver<'_, [u64; 64]>>()]
+        .map(|end| end as u64);
+    assert_eq!([counted(&outcome, 0), counted(&outcome, 1)], ends.map(|end| [end, end]));
 }
 
 fn two_tables(app: &mut App<'_>, first: (usize, usize), second: (usize, usize)) -> Result<(), Error> {
