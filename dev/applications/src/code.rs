@@ -130,6 +130,32 @@ enum Output<'p> {
     Blocks(Box<dyn Fills + Send + 'p>),
 }
 
+/// What a reader of a state has got.
+struct Newest {
+    /// By sender, the largest number.
+    largest: Vec<u64>,
+    /// The sender and the number of the last one.
+    last: Option<(u32, u64)>,
+}
+
+impl Newest {
+    fn of_plan(plan: &Plan) -> Self {
+        Self { largest: vec![0; plan.tasks.len()], last: None }
+    }
+
+    /// Notes what a read got, and says what is wrong with it: a value that another has replaced comes no more.
+    fn follow(&mut self, value: Option<Value>) -> Option<String> {
+        let Some(Value { sender, number, .. }) = value else {
+            return self.last.map(|last| format!("a state lost its value {last:?}"));
+        };
+        let largest = &mut self.largest[sender as usize];
+        let goes_on = self.last == Some((sender, number)) || number > *largest;
+        *largest = number.max(*largest);
+        let before = self.last.replace((sender, number));
+        (!goes_on).then(|| format!("a state went back from {before:?} to {:?}", (sender, number)))
+    }
+}
+
 /// An end that a task reads.
 enum Input<'p> {
     /// `ordered`: it gets every value, from the first on.
@@ -144,7 +170,7 @@ enum Input<'p> {
         ordered: bool,
         end: MessageReader<'p, Value>,
     },
-    State(StateReader<'p, Value>, u64),
+    State(StateReader<'p, Value>, Newest),
     Alarm {
         at: usize,
         end: AlarmReader<'p, Value>,
@@ -201,12 +227,10 @@ impl Input<'_> {
                     seen.take(*at, delivered.value, *ordered, 0);
                 }
             }
-            Self::State(end, last) => {
-                let newest = end.latest(job).map_or(0, |value| value.number);
-                if newest < *last {
-                    seen.wrong.push(format!("a state went back from {last} to {newest}"));
+            Self::State(end, newest) => {
+                if let Some(wrong) = newest.follow(end.latest(job)) {
+                    seen.wrong.push(wrong);
                 }
-                *last = newest;
             }
             Self::Alarm { at, end } => {
                 while let Some(due) = end.next(job) {
@@ -270,7 +294,12 @@ impl<'p> Works<'p> {
             }
             let Some(reader) = channel.readers.iter().find(|reader| reader.name == of.name) else { continue };
             match (channel.kind, &channel.lane) {
-                (ChannelKind::State, _) => inputs.push(Input::State(create.state_reader(&channel.name)?, 0)),
+                // One end reads all sources of a state.
+                (ChannelKind::State, _) if channel.source.as_ref().is_some_and(|of| of.place > 0) => {}
+                (ChannelKind::State, _) => {
+                    let end = create.state_reader(channel.table())?;
+                    inputs.push(Input::State(end, Newest::of_plan(plan)));
+                }
                 (ChannelKind::Bulk, _) => inputs.push(Input::Blocks(blocks::receiver(plan, at, create)?)),
                 (_, Some(lane)) if plan.lanes(&lane.message)[0].0 == at && channel.is_timed() => {
                     inputs.push(Input::Alarm { at, end: create.alarm_reader(&lane.message)? });
@@ -345,13 +374,16 @@ impl<'p> Works<'p> {
                 }
             }
             for output in &mut self.outputs {
+                let value = |number| Value { urgency: 9, sender: self.number, number };
                 match output {
                     Output::Queue { end, next, .. } => {
-                        let value = Value { urgency: 9, sender: self.number, number: *next };
-                        *next += u64::from(end.send(context, value).is_ok());
+                        *next += u64::from(end.send(context, value(*next)).is_ok());
+                    }
+                    Output::State(end, last) => {
+                        *last += u64::from(end.publish(context, value(*last + 1)).is_ok());
                     }
                     Output::Blocks(end) => end.in_background(context, &mut self.seen),
-                    _ => {}
+                    Output::Alarm { .. } => {}
                 }
             }
             context.sleep(Duration::from_us(self.draw.pick(50, 2_000)));

@@ -206,7 +206,9 @@ fn channels(text: &mut String, draw: &mut Draw, senders: &[String]) {
         broadcast(text, draw, senders);
     }
     if draw.chance(60) && senders.len() > 1 {
-        let _ = write!(text, "{}", channel("newest", "state", &format!("\"{}\"", senders[0]), &senders[1]));
+        let others = senders[2..].iter().map(String::as_str).chain(["noise"]).filter(|_| draw.chance(40));
+        let from: Vec<&str> = std::iter::once(senders[0].as_str()).chain(others).collect();
+        let _ = write!(text, "{}", channel("newest", "state", &list(&from), &senders[1]));
     }
 }
 
@@ -316,7 +318,8 @@ mod tests {
             "triggers",
             "clear",
             "dispatched",
-            "newest",
+            "to = \"task1\"",
+            "\"noise\"]\nto = \"task1\"",
             "alarm",
             "[modes]",
             "restart",

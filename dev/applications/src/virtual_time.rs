@@ -73,9 +73,10 @@ pub(crate) fn recorded(
 fn play(bench: &mut Bench, plan: &Plan, draw: &mut Draw, shared: &Shared) -> Result<(), Error> {
     let position = |name: &str| plan.task(name).and_then(|at| u32::try_from(at).ok());
     if let Some(number) = position("noise") {
-        let asks = plan.lanes("asks");
-        let sends = asks.iter().any(|(_, lane)| lane.writer.name == "noise");
-        let (names, mut own, mut next) = (Names::of(plan), draw.fork(), 1);
+        let writes =
+            |table: &str| plan.channels.iter().any(|of| of.writer.name == "noise" && of.table() == table);
+        let (sends, publishes) = (writes("asks"), writes("newest"));
+        let (names, mut own, mut next, mut newest) = (Names::of(plan), draw.fork(), 1, 1);
         bench.every(Duration::from_us(draw.pick(100, 2_000)), move |parties: &mut PlayedParties| {
             if own.chance(10) {
                 names.change(parties.control(), &mut own);
@@ -83,6 +84,10 @@ fn play(bench: &mut Bench, plan: &Plan, draw: &mut Draw, shared: &Shared) -> Res
             let value = Value { urgency: 9, sender: number, number: next };
             if sends && parties.task("noise").send("asks", value)? {
                 next += 1;
+            }
+            let value = Value { number: newest, ..value };
+            if publishes && parties.task("noise").publish("newest", value)? {
+                newest += 1;
             }
             Ok(true)
         })?;

@@ -42,27 +42,9 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
             let mut answer = text.json(planned.as_ref());
             answer["proven"] = proven.unwrap_or(false).into();
             let basis = planned.as_ref().and_then(|planned| planned.plan.basis());
-            answer["rests_on"] =
-                serde_json::to_value(basis).map_err(|error| Failure::Internal(error.to_string()))?;
-            let messages = planned.as_ref().map(|planned| planned.plan.messages()).unwrap_or_default();
-            if let Some(planned) = planned.as_ref().filter(|planned| !planned.plan.modes.is_empty()) {
-                let to_json = |error: serde_json::Error| Failure::Internal(error.to_string());
-                answer["modes"] = serde_json::to_value(&planned.plan.modes).map_err(to_json)?;
-                answer["changes"] = serde_json::to_value(&planned.plan.changes).map_err(to_json)?;
-            }
-            let bulk = planned.as_ref().map(|planned| planned.plan.bulk()).unwrap_or_default();
-            if !bulk.is_empty() {
-                answer["bulk"] =
-                    serde_json::to_value(bulk).map_err(|error| Failure::Internal(error.to_string()))?;
-            }
-            if !messages.is_empty() {
-                answer["messages"] =
-                    serde_json::to_value(messages).map_err(|error| Failure::Internal(error.to_string()))?;
-            }
-            let broadcasts = planned.as_ref().map(|planned| planned.plan.broadcasts()).unwrap_or_default();
-            if !broadcasts.is_empty() {
-                answer["broadcasts"] =
-                    serde_json::to_value(broadcasts).map_err(|error| Failure::Internal(error.to_string()))?;
+            answer["rests_on"] = json(serde_json::to_value(basis))?;
+            if let Some(planned) = &planned {
+                add_channels(&mut answer, &planned.plan)?;
             }
             outln!("{answer:#}");
         }
@@ -72,6 +54,30 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
         Some(_) => Outcome::No,
         None => Outcome::Usage,
     })
+}
+
+/// Adds the modes of a plan, and those of its channels that have a form of their own.
+fn add_channels(answer: &mut serde_json::Value, plan: &Plan) -> Result<(), Failure> {
+    if !plan.modes.is_empty() {
+        (answer["modes"], answer["changes"]) =
+            (json(serde_json::to_value(&plan.modes))?, json(serde_json::to_value(&plan.changes))?);
+    }
+    let parts = [
+        ("bulk", json(serde_json::to_value(plan.bulk()))?),
+        ("messages", json(serde_json::to_value(plan.messages()))?),
+        ("states", json(serde_json::to_value(plan.sourced_states()))?),
+        ("broadcasts", json(serde_json::to_value(plan.broadcasts()))?),
+    ];
+    for (key, part) in
+        parts.into_iter().filter(|(_, part)| part.as_array().is_some_and(|all| !all.is_empty()))
+    {
+        answer[key] = part;
+    }
+    Ok(())
+}
+
+fn json(value: serde_json::Result<serde_json::Value>) -> Result<serde_json::Value, Failure> {
+    value.map_err(|error| Failure::Internal(error.to_string()))
 }
 
 /// Says if the file that `taut generate` has written does not fit the manifest any more.
@@ -153,10 +159,13 @@ pub(crate) fn summary(plan: &Plan) -> String {
     text
 }
 
-/// What is proven of messages, broadcasts and bulk channels, of modes, and of chains.
+/// What is proven of messages, broadcasts and bulk channels, of modes, and of chains; what states with several sources are.
 fn channels(plan: &Plan, line: &mut impl FnMut(std::fmt::Arguments<'_>)) {
     for message in plan.messages() {
         message.lines().iter().for_each(|of| line(format_args!("  {of}")));
+    }
+    for state in plan.sourced_states() {
+        state.lines().iter().for_each(|of| line(format_args!("  {of}")));
     }
     for broadcast in plan.broadcasts() {
         broadcast.lines().iter().for_each(|of| line(format_args!("  {of}")));

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use taut_run::{Attachment, ClientEnd, EndError, Overtaken, Payload};
+use taut_run::{Attachment, ClientEnd, Delivered, EndError, Overtaken, Payload};
 use taut_segment::{Error as SegmentError, Role};
 use taut_time::Duration;
 
@@ -124,7 +124,7 @@ impl Client {
         end.map(|end| ClientWriter { end }).map_err(|error| AttachError { why: Why::End(error) })
     }
 
-    /// The end of a state that this client reads. Any number of such ends may exist.
+    /// The end of a state that this client reads, of all its sources. Any number of such ends may exist.
     ///
     /// # Errors
     /// [`AttachError`] if there is no such channel or it carries other values.
@@ -173,7 +173,8 @@ pub struct ClientReader<P: Payload> {
 }
 
 impl<P: Payload> ClientReader<P> {
-    /// The newest value and its number, counted by the writer from 1; `None` before the first.
+    /// The newest value and its number, counted by the writer from 1; `None` before the first. Of a state with several
+    /// sources, the value that was written last; it never gets older than it was.
     ///
     /// # Errors
     /// [`Overtaken`] if the application was writing at each of a thousand attempts.
@@ -188,6 +189,15 @@ impl<P: Payload> ClientReader<P> {
     /// As [`ClientReader::latest`].
     pub fn latest_ref(&mut self) -> Result<Option<(u64, &P)>, Overtaken> {
         self.end.latest_ref()
+    }
+
+    /// As [`ClientReader::latest_ref`], with the task or client that wrote the value; of a state with one writer, its name is
+    /// empty.
+    ///
+    /// # Errors
+    /// As [`ClientReader::latest`].
+    pub fn latest_from(&mut self) -> Result<Option<Delivered<'_, P>>, Overtaken> {
+        self.end.latest_from()
     }
 }
 

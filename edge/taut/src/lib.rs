@@ -155,3 +155,6 @@ mod modes {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/queues.md")]
 mod queues {}
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/sources.md")]
+mod sources {}

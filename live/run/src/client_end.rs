@@ -19,12 +19,15 @@ use taut_lock::{EventCount, Listener};
 use taut_plan::{ClientReads, Mechanism, MechanismForm, Way};
 use taut_segment::{Attached, ChannelEntry, Liveness, Role};
 use taut_share::Memory;
+use taut_share::state::ReaderOvertaken;
 use taut_sys::clock;
 use taut_time::Duration;
 
 use crate::Payload;
-use crate::payload::Own;
+use crate::message::Delivered;
+use crate::payload::{Own, Stamped};
 use crate::queue::{QueueShape, QueueSlot, QueueView, Wakes};
+use crate::sources::{Look, SourceStamps, Sources};
 use crate::state::{Shape, StateSlot, StateView};
 
 /// How often a client looks for a value that does not wake it.
@@ -62,7 +65,7 @@ pub enum EndError {
 }
 
 /// At each of a thousand attempts to read, the application was writing, or had been stopped in the middle of a
-/// write.
+/// write; of a state with several sources, one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overtaken;
 
@@ -91,14 +94,46 @@ impl Attachment {
     /// # Errors
     /// [`EndError`].
     pub fn end<P: Payload>(&self, channel: &str, role: Role) -> Result<ClientEnd<P>, EndError> {
-        // A sender of a message knows its lane by the message's name; the directory has no lane of another client.
-        let mut entries = self.0.attached.directory().entries().iter().map(|entry| entry.channel.as_str());
-        let is_lane = |entry: &&str| entry.split_once('/').is_some_and(|(message, _)| message == channel);
-        let channel = entries.find(is_lane).unwrap_or(channel);
-        let entry = self.0.attached.entry_as(channel, role, &P::layout()).map_err(EndError::Segment)?;
-        let hold = Hold::take(&self.0, entry).ok_or_else(|| EndError::Twice(channel.to_owned()))?;
+        let parts = self.parts(channel);
+        if role == Role::Reads && parts.len() > 1 {
+            return self.reading_end_of(&parts);
+        }
+        // A writer knows its own part by the name of the whole. The directory has no part of a channel that another party writes,
+        // unless this client reads all of them.
+        let (entry, hold) = self.hold::<P>(parts.first().copied().unwrap_or(channel), role)?;
         let kind = hold.protocol(entry).ok_or_else(|| EndError::Mechanism(channel.to_owned()))?;
         Ok(ClientEnd { kind, sequence: 0, lost: 0, own: Own::new(), hold })
+    }
+
+    /// The names of the parts that a channel of several writers has in this client's directory: lanes of a message, or sources
+    /// of a state. Empty of any other channel.
+    fn parts(&self, channel: &str) -> Vec<&str> {
+        let entries = self.0.attached.directory().entries().iter().map(|entry| entry.channel.as_str());
+        let is_part = |entry: &&str| entry.split_once('/').is_some_and(|(whole, _)| whole == channel);
+        entries.filter(is_part).collect()
+    }
+
+    /// The end that reads the sources of a state, in the order of the directory, which is that of the plan.
+    fn reading_end_of<P: Payload>(&self, parts: &[&str]) -> Result<ClientEnd<P>, EndError> {
+        let (mut sources, mut last) = (Vec::with_capacity(parts.len()), None);
+        for part in parts {
+            let (entry, hold) = self.hold::<P>(part, Role::Reads)?;
+            let Some(EndKind::Read(one)) = hold.protocol(entry) else {
+                return Err(EndError::Mechanism((*part).to_owned()));
+            };
+            sources.extend(one.into_ends());
+            last = Some(hold);
+        }
+        let hold = last.ok_or_else(|| EndError::Mechanism(String::new()))?;
+        let kind = EndKind::Read(Sources::new(sources));
+        Ok(ClientEnd { kind, sequence: 0, lost: 0, own: Own::new(), hold })
+    }
+
+    /// The entry of a channel, and the hold of an end of it.
+    fn hold<P: Payload>(&self, channel: &str, role: Role) -> Result<(&ChannelEntry, Hold), EndError> {
+        let entry = self.0.attached.entry_as(channel, role, &P::layout()).map_err(EndError::Segment)?;
+        let hold = Hold::take(&self.0, entry).ok_or_else(|| EndError::Twice(channel.to_owned()))?;
+        Ok((entry, hold))
     }
 
     /// As [`Attachment::end`] for reading, of a state or of a queue.
@@ -171,7 +206,12 @@ impl Hold {
                     let view = QueueView::over(memory, queue, None).ok()?;
                     EndKind::Receive(view, self.listener()?)
                 }
-                (_, _) => EndKind::Read(StateView::over(memory, shape, Some(Way::LooksOn), None).ok()?),
+                (_, _) => {
+                    let view = StateView::over(memory, shape, Some(Way::LooksOn), None).ok()?;
+                    let writer = entry.channel.split_once('/').map(|(_, writer)| writer.to_owned());
+                    // Another client may have written it.
+                    EndKind::Read(Sources::new(vec![((view, writer), SourceStamps::new(false))]))
+                }
             })
         }
     }
@@ -212,8 +252,24 @@ pub struct ClientEnd<P: Payload> {
 enum EndKind<P: Payload> {
     Write(Box<StateSlot<'static, P>>),
     Send(QueueSlot<'static, P>, Wakes<'static>),
-    Read(StateView<'static, P>),
+    Read(Sources<ReadEnd<P>, P>),
     Receive(QueueView<'static, P>, Option<Listener<'static>>),
+}
+
+/// The reading end of a state that one party writes, and that party if it is one of several.
+type ReadEnd<P> = (StateView<'static, P>, Option<String>);
+
+/// How a client looks at the sources of a state.
+struct Looking;
+
+impl<P: Payload> Look<ReadEnd<P>, P> for Looking {
+    fn read(&mut self, (view, _): &mut ReadEnd<P>, place: &mut Stamped<P>) -> Result<bool, ReaderOvertaken> {
+        view.read(place)
+    }
+
+    fn now_ns(&mut self) -> u64 {
+        clock::monotonic_ns()
+    }
 }
 
 /// Whether a client with this role may read an object whose readers are of this kind.
@@ -273,9 +329,21 @@ impl<P: Payload> ClientEnd<P> {
     /// # Errors
     /// [`Overtaken`].
     pub fn latest_ref(&mut self) -> Result<Option<(u64, &P)>, Overtaken> {
-        let EndKind::Read(reader) = &mut self.kind else { return Ok(None) };
-        let is_there = reader.read(self.own.stamped_mut()).map_err(|_| Overtaken)?;
-        Ok(is_there.then(|| (self.own.stamped().sequence, self.own.value())))
+        let EndKind::Read(sources) = &mut self.kind else { return Ok(None) };
+        let found = sources.read(&mut self.own, &mut Looking).map_err(|_| Overtaken)?;
+        Ok(found.map(|_| (self.own.stamped().sequence, self.own.value())))
+    }
+
+    /// As [`ClientEnd::latest_ref`], with the party that wrote the value in place of its number; it has no name if the state has
+    /// one writer.
+    ///
+    /// # Errors
+    /// [`Overtaken`].
+    pub fn latest_from(&mut self) -> Result<Option<Delivered<'_, P>>, Overtaken> {
+        let EndKind::Read(sources) = &mut self.kind else { return Ok(None) };
+        let found = sources.read(&mut self.own, &mut Looking).map_err(|_| Overtaken)?;
+        let sender = |place: usize| sources.end(place).1.as_deref().unwrap_or_default();
+        Ok(found.map(|place| Delivered { value: self.own.value(), sender: sender(place) }))
     }
 }
 

@@ -13,7 +13,9 @@ use crate::alarm::{AlarmReader, AlarmSetter, Instants, PendingAlarms, SharedAlar
 use crate::app::App;
 use crate::bulk::{BlockReceiver, BlockSender, LendingEnd, TakingEnd};
 use crate::device::Device;
-use crate::endpoint::{JobRate, QueueReader, QueueWriter, ReadingEnd, StateReader, StateWriter, WritingEnd};
+use crate::endpoint::{
+    JobRate, QueueReader, QueueWriter, ReadingEnd, StateReader, StateSource, StateWriter, WritingEnd,
+};
 use crate::flow::Flows;
 use crate::guard::Measure;
 use crate::locked::Locked;
@@ -22,6 +24,7 @@ use crate::names::{no_such, position as index};
 use crate::payload::{Own, Stamped};
 use crate::queue::{QueueShape, QueueSlot, QueueView, Wakes};
 use crate::resource::Resource;
+use crate::sources::SourceStamps;
 use crate::state::{Shape, StateSlot, StateView};
 use crate::triggered::Trigger;
 use crate::{Error, Payload};
@@ -348,16 +351,36 @@ impl<'a, 'p> Create<'a, 'p> {
         Ok(StateWriter { slot, channel: index(position), sequence: 0, rate, own: Own::new() })
     }
 
-    /// A reading end of a state that this task reads.
+    /// A reading end of a state that this task reads, of all its sources.
     ///
     /// # Errors
     /// As [`Create::queue_writer`].
     pub fn state_reader<P: Payload>(&mut self, channel: &str) -> Result<StateReader<'p, P>, Error> {
         let _runtime = Measure::begin();
-        let (position, plan) = self.end::<P>(channel, ChannelKind::State, false)?;
+        let all: &'p ValidPlan = self.app.plan;
+        let sources = all.sources(channel);
+        if all.channel(channel).is_some_and(|at| all.channels[at].source.is_some()) {
+            return Err(no_such("state", channel));
+        }
+        let names = sources.iter().map(|(_, source)| source.name.as_str());
+        let names = if sources.is_empty() { vec![channel] } else { names.collect() };
+        let sources = names.into_iter().map(|name| {
+            let (position, plan) = self.end::<P>(name, ChannelKind::State, false)?;
+            let end = self.state_source(position, plan)?;
+            let stamps = SourceStamps::new(!plan.writer.client);
+            Ok((StateSource { end, channel: index(position), name: &plan.writer.name }, stamps))
+        });
+        Ok(StateReader::new(sources.collect::<Result<_, Error>>()?))
+    }
+
+    /// The reading end of a state that one party writes.
+    fn state_source<P: Payload>(
+        &mut self,
+        position: usize,
+        plan: &'p ChannelPlan,
+    ) -> Result<ReadingEnd<'p, P>, Error> {
         if let Some(locked) = self.locked(position, plan)? {
-            let slot = ReadingEnd::Locked(locked);
-            return Ok(StateReader { slot, channel: index(position), seen: (0, 0), own: Own::new() });
+            return Ok(ReadingEnd::Locked(locked));
         }
         let memory = self.memory(plan)?;
         let (me, is_client) = self.me();
@@ -368,7 +391,7 @@ impl<'a, 'p> Create<'a, 'p> {
         };
         let slot = match Flows::shape(self.app.plan, position) {
             Some(shape) => {
-                let task = self.task().ok_or_else(|| Error::Region(channel.to_owned()))?;
+                let task = self.task().ok_or_else(|| Error::Region(plan.name.clone()))?;
                 let at = (position, task);
                 // SAFETY:
                 // - `end` hands out each reading end once per process, and only to its own party; each has a number
@@ -381,8 +404,7 @@ impl<'a, 'p> Create<'a, 'p> {
             //   readers are unique (V2), so each that claims has a place of its own; the process's maps are writable
             None => unsafe { StateView::over(memory, shape(plan), way, claim) },
         };
-        let slot = ReadingEnd::Free(slot.map_err(|_| Error::Region(channel.to_owned()))?);
-        Ok(StateReader { slot, channel: index(position), seen: (0, 0), own: Own::new() })
+        Ok(ReadingEnd::Free(slot.map_err(|_| Error::Region(plan.name.clone()))?))
     }
 
     /// The queue that a receiver's runtime reads, the listener on which it waits, and the channel's position.
@@ -520,13 +542,14 @@ impl<'a, 'p> Create<'a, 'p> {
             ChannelKind::Bulk => "bulk channel",
         };
         let (me, is_client) = self.me();
-        // A sender knows its lane by the message's name.
-        let lane = || {
+        // A writer knows its own part by the name of the message, or of the state with several sources.
+        let part = || {
             let lanes = self.app.plan.lanes(channel).into_iter();
-            let mut own = lanes.filter(|(_, lane)| lane.writer.client == is_client && lane.writer.name == me);
+            let parts = lanes.chain(self.app.plan.sources(channel));
+            let mut own = parts.filter(|(_, lane)| lane.writer.client == is_client && lane.writer.name == me);
             own.next().map(|(at, _)| at).filter(|_| writes)
         };
-        let position = self.app.plan.channel(channel).or_else(lane);
+        let position = self.app.plan.channel(channel).or_else(part);
         let position = position.ok_or_else(|| no_such("channel", channel))?;
         let plan = &self.app.plan.channels[position];
         if plan.kind != kind {

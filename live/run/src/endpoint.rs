@@ -7,14 +7,17 @@ use std::fmt;
 
 use taut_event::{Kind, Refusal};
 use taut_lock::Listener;
+use taut_share::state::ReaderOvertaken;
 use taut_sys::clock;
 use taut_time::Duration;
 use zerocopy::IntoBytes;
 
 use crate::job::EventRecorder;
 use crate::locked::Locked;
-use crate::payload::{Own, Payload};
+use crate::message::Delivered;
+use crate::payload::{Own, Payload, Stamped};
 use crate::queue::{QueueSlot, QueueView, Wakes};
+use crate::sources::{Look, SourceStamps, Sources};
 use crate::state::{StateSlot, StateView};
 use crate::values::TaskValues;
 use crate::{Caller, Context};
@@ -403,21 +406,57 @@ impl<P: Payload> StateWriter<'_, P> {
     }
 }
 
-/// The reading end of a state.
-pub struct StateReader<'p, P: Payload> {
-    pub(crate) slot: ReadingEnd<'p, P>,
+/// What a reader has of one writer of a state.
+pub(crate) struct StateSource<'p, P: Payload> {
+    pub(crate) end: ReadingEnd<'p, P>,
     pub(crate) channel: u16,
-    /// The stamp of the value that was recorded last: when it was sent, and its number. Another client counts anew.
-    pub(crate) seen: (u64, u64),
-    pub(crate) own: Own<P>,
+    /// The writer.
+    pub(crate) name: &'p str,
 }
 
-impl<P: Payload> StateReader<'_, P> {
+/// How a task looks at the sources of a state.
+struct Looking<'c, C>(&'c mut C);
+
+impl<'p, C: Caller, P: Payload> Look<StateSource<'p, P>, P> for Looking<'_, C> {
+    #[inline]
+    fn read(
+        &mut self,
+        source: &mut StateSource<'p, P>,
+        place: &mut Stamped<P>,
+    ) -> Result<bool, ReaderOvertaken> {
+        match &mut source.end {
+            ReadingEnd::Free(slot) => slot.read(place),
+            ReadingEnd::Locked(locked) => Ok(locked.get(self.0, place)),
+        }
+    }
+
+    fn now_ns(&mut self) -> u64 {
+        self.0.event_recorder().0.now_ns()
+    }
+}
+
+/// The reading end of a state, of all its sources.
+pub struct StateReader<'p, P: Payload> {
+    sources: Sources<StateSource<'p, P>, P>,
+    /// The value that was recorded last: when it was sent, its number, and its source. Another client counts anew.
+    seen: (u64, u64, usize),
+    own: Own<P>,
+}
+
+impl<'p, P: Payload> StateReader<'p, P> {
+    pub(crate) fn new(sources: Vec<(StateSource<'p, P>, SourceStamps)>) -> Self {
+        Self { sources: Sources::new(sources), seen: (0, 0, 0), own: Own::new() }
+    }
+
     /// The newest value; `None` before the first. Wait-free: the steps of `read` of the channel's mechanism.
     ///
     /// A reader without a place of its own also gets `None` if the writer overtook it at every attempt: a reader
     /// that is not real-time after a thousand (SDrtW, or if it looks on), a real-time reader that is safe by time
     /// after three, which cannot happen while deadlines are met. The first read of each value is recorded.
+    ///
+    /// Of a state with several sources it is the value that was written last, of all that are written when the read begins: one
+    /// read of each source, and a clock read for each new value of a client. Of one instant, the source that the manifest names
+    /// first counts as the later. It never gets older than it was. What a source wrote last stays when the source has ended.
     pub fn latest(&mut self, by: &mut impl Caller) -> Option<P> {
         self.latest_ref(by).copied()
     }
@@ -425,44 +464,43 @@ impl<P: Payload> StateReader<'_, P> {
     /// As [`StateReader::latest`], but borrows the value from this end's own copy: a large value, of more than a
     /// kilobyte, is not moved on its way.
     pub fn latest_ref(&mut self, by: &mut impl Caller) -> Option<&P> {
+        self.read(by).map(|_| self.own.value())
+    }
+
+    /// As [`StateReader::latest_ref`], with the task or client that wrote the value.
+    pub fn latest_from(&mut self, by: &mut impl Caller) -> Option<Delivered<'_, P>> {
+        let place = self.read(by)?;
+        Some(Delivered { value: self.own.value(), sender: self.sources.end(place).name })
+    }
+
+    /// Copies the newest value to the end's own place, and returns the place of its source.
+    fn read(&mut self, by: &mut impl Caller) -> Option<usize> {
         let (event_recorder, _) = by.event_recorder();
-        let replayed =
-            event_recorder.values().answer_read(self.channel, self.own.stamped_mut().as_mut_bytes());
-        let stamped = self.own.stamped_mut();
-        let is_there = match (replayed, &mut self.slot) {
-            (Some(answer), _) => answer.is_some(),
-            (None, ReadingEnd::Free(slot)) => slot.read(stamped) == Ok(true),
-            (None, ReadingEnd::Locked(locked)) => locked.get(by, stamped),
+        // The first source stands for all of them.
+        let first = self.sources.end(0).channel;
+        let replayed = event_recorder.values().answer_read(first, self.own.stamped_mut().as_mut_bytes());
+        let found = match replayed {
+            Some(answer) => answer.and_then(|(_, of)| self.sources.ends().position(|end| end.channel == of)),
+            None => self.sources.read(&mut self.own, &mut Looking(by)).ok().flatten(),
         };
         let (event_recorder, _) = by.event_recorder();
-        if !is_there {
+        let Some(place) = found else {
             if event_recorder.values().logs() {
-                event_recorder.values().nothing(event_recorder.now_ns(), self.channel);
+                event_recorder.values().nothing(event_recorder.now_ns(), first);
             }
             return None;
-        }
+        };
+        let (channel, stamped) = (self.sources.end(place).channel, self.own.stamped());
         let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
         if !matches!(event_recorder.values(), TaskValues::Unrecorded) {
             let now_ns = event_recorder.now_ns();
-            event_recorder.values().received(
-                now_ns,
-                self.channel,
-                sequence,
-                0,
-                self.own.stamped().value_bytes(),
-            );
+            event_recorder.values().received(now_ns, channel, sequence, 0, stamped.value_bytes());
         }
-        if (sent_ns, sequence) != self.seen {
-            self.seen = (sent_ns, sequence);
+        if (sent_ns, sequence, place) != self.seen {
+            self.seen = (sent_ns, sequence, place);
             let now_ns = event_recorder.now_ns();
-            event_recorder.other(
-                now_ns,
-                Kind::Receive,
-                self.channel,
-                sequence,
-                now_ns.saturating_sub(sent_ns),
-            );
+            event_recorder.other(now_ns, Kind::Receive, channel, sequence, now_ns.saturating_sub(sent_ns));
         }
-        Some(self.own.value())
+        Some(place)
     }
 }

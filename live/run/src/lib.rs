@@ -53,6 +53,7 @@ mod resource;
 mod runtime;
 mod safe_state;
 mod set_up;
+mod sources;
 mod state;
 mod supervisor;
 mod tap;

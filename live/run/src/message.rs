@@ -118,7 +118,7 @@ pub struct MessageReader<'p, P: Payload> {
     pub(crate) own: Own<P>,
 }
 
-/// A value of a message, with its sender.
+/// A value of a message, or of a state, with its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivered<'r, P> {
     /// The value.

@@ -508,6 +508,48 @@ fn messages_come_in_their_order() {
     assert_eq!(of(&bench, Kind::Start, 2), [(0, 0), (1, 2)]);
 }
 
+/// A state with several sources, one of which the test plays: the newest value counts, by the virtual clock.
+#[test]
+fn the_newest_of_several_sources_is_read() {
+    let tables = format!(
+        "[payloads]\nNumber = {{ type = \"u64\" }}\n[clients.panel]\n[clients.map]\n{}{}\
+         [channels.position]\nkind = \"state\"\nfrom = [\"odometry\", \"panel\"]\nto = [\"control\", \"map\"]\n\
+         payload = \"Number\"\n",
+        periodic("odometry", 10, 1, 30, ""),
+        periodic("control", 5, 1, 20, "")
+    );
+    let read = Taken::default();
+    read.lock().unwrap().reserve(64);
+    let kept = Arc::clone(&read);
+    let mut bench = bench(&tables, move |app| {
+        app.task("odometry", |create| {
+            let mut position = create.state_writer("position")?;
+            Ok(each(move |job| position.publish(job, 1_000 + job.number()).map_err(|_| Failure::Code(1))))
+        })?;
+        app.task("control", |create| {
+            let mut position = create.state_reader::<u64>("position")?;
+            Ok(each(move |job| {
+                let newest = position.latest_from(job).ok_or(Failure::Code(2))?;
+                kept.lock().unwrap().push((newest.sender.to_owned(), *newest.value));
+                Ok(())
+            }))
+        })
+    });
+    let map = |bench: &mut Bench| bench.client("map").latest::<u64>("position").unwrap();
+    bench.run_until(ms(4)).unwrap();
+    assert_eq!(map(&mut bench), Some(1_000));
+    assert!(bench.client("panel").publish("position", 7_u64).unwrap());
+    assert_eq!(map(&mut bench), Some(7));
+    bench.watch("position/odometry").unwrap();
+    bench.run_until(ms(14)).unwrap();
+    assert_eq!(map(&mut bench), Some(1_001));
+    let expected = [("odometry", 1_000), ("panel", 7), ("odometry", 1_001)];
+    assert_eq!(*read.lock().unwrap(), expected.map(|(source, value)| (source.to_owned(), value)));
+    let sent = bench.sent::<u64>("position/odometry").unwrap();
+    assert_eq!(sent.iter().map(|sent| sent.value).collect::<Vec<_>>(), [1_001]);
+    assert!(bench.client("map").publish("position", 1_u64).is_err(), "it reads");
+}
+
 struct Counts {
     log: Arc<Mutex<Vec<&'static str>>>,
 }

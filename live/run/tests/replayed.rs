@@ -52,6 +52,7 @@ fn tables(executor: &str) -> String {
         "[channels.requests]\nkind = \"message\"\nfrom = [\"steer\", \"filter\"]\nto = \"serves\"\npayload = \"Word\"\n\
          record = true\ncapacity = 8\ntakes-per-release = 4\n",
         &channel("noise", "state", "source", "steer", "Sample", "record = true\n"),
+        "[channels.turn]\nkind = \"state\"\nfrom = [\"source\", \"steer\"]\nto = \"filter\"\npayload = \"Word\"\nrecord = true\n",
     ]
     .concat()
 }
@@ -66,6 +67,7 @@ struct Filter<'p> {
     samples: QueueReader<'p, [u32; 3]>,
     gain: StateReader<'p, u64>,
     even: StateReader<'p, u64>,
+    turn: StateReader<'p, u64>,
     requests: QueueWriter<'p, u64>,
     out: QueueWriter<'p, Out>,
     note: QueueWriter<'p, u64>,
@@ -88,6 +90,11 @@ impl Task for Filter<'_> {
         while let Some(sample) = self.samples.receive(job) {
             self.sum = self.sum.wrapping_add(sample.iter().map(|part| u64::from(*part)).sum::<u64>() * first);
             taken += 1;
+        }
+        // Whose turn is the newest, and which.
+        for _ in 0..2 {
+            let turn = self.turn.latest_from(job).map_or(0, |turn| *turn.value ^ turn.sender.len() as u64);
+            self.sum = self.sum.wrapping_mul(31).wrapping_add(turn);
         }
         // All that differs from run to run is in the sum: the time, the samples of this job, the newest gain.
         let late = job.now().since(job.release()).as_ns();
@@ -140,6 +147,7 @@ fn set_up(app: &mut App<'_>, off_from: u64, burst: u32) -> Result<(), Error> {
     app.best_effort("source", |create| {
         let mut samples = create.queue_writer::<[u32; 3]>("samples")?;
         let mut noise = create.state_writer::<[u32; 3]>("noise")?;
+        let mut turn = create.state_writer::<u64>("turn")?;
         Ok(move |context: &mut Context<'_>| {
             let mut number = 0;
             for number in 0..burst {
@@ -153,6 +161,7 @@ fn set_up(app: &mut App<'_>, off_from: u64, burst: u32) -> Result<(), Error> {
                 }
                 number += 1;
                 let _ = samples.send(context, [number, number * 2, 7]);
+                let _ = turn.publish(context, number.into());
             }
         })
     })?;
@@ -173,10 +182,12 @@ fn set_up(app: &mut App<'_>, off_from: u64, burst: u32) -> Result<(), Error> {
         let (mut even, mut requests) =
             (create.state_writer("even")?, create.queue_writer::<u64>("requests")?);
         let _noise = create.state_reader::<[u32; 3]>("noise")?;
+        let mut turn = create.state_writer("turn")?;
         Ok(each(move |job| {
             number += 1;
             even.publish(job, number * 2).map_err(|_| Failure::Code(4))?;
             requests.send(job, number).map_err(|_| Failure::Code(5))?;
+            turn.publish(job, number << 32).map_err(|_| Failure::Code(6))?;
             gain.publish(job, number).map_err(|_| Failure::Code(3))
         }))
     })?;
@@ -185,7 +196,8 @@ fn set_up(app: &mut App<'_>, off_from: u64, burst: u32) -> Result<(), Error> {
             let (samples, gain) = (create.queue_reader("samples")?, create.state_reader("gain")?);
             let (out, note) = (create.queue_writer("out")?, create.queue_writer("note")?);
             let (even, requests) = (create.state_reader("even")?, create.queue_writer("requests")?);
-            Ok(Filter { samples, gain, even, requests, out, note, sum: 0, number: 0, off_from })
+            let turn = create.state_reader("turn")?;
+            Ok(Filter { samples, gain, even, turn, requests, out, note, sum: 0, number: 0, off_from })
         })
     })?;
     app.task("serves", |create| {

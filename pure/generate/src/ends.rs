@@ -75,12 +75,13 @@ impl<'s> Ends<'s> {
                 ChannelKind::State => (Operation::Read, Operation::Publish),
                 ChannelKind::Bulk => (Operation::TakeBlocks, Operation::SendBlocks),
             };
-            // The receiver of a message has one end for all lanes.
-            let (reading, is_first) = match &channel.lane {
-                Some(lane) if channel.is_timed() => (Operation::TakeDue, lane.sender == 0),
-                Some(lane) => (Operation::Take, lane.sender == 0),
-                None => (reading, true),
+            // The receiver of a message has one end for all lanes, and a reader of a state one for all sources.
+            let reading = match &channel.lane {
+                Some(_) if channel.is_timed() => Operation::TakeDue,
+                Some(_) => Operation::Take,
+                None => reading,
             };
+            let is_first = channel.place() == 0;
             let writing = if channel.is_timed() { Operation::Set } else { writing };
             let reads = channel.readers.contains(&party) && trigger != Some(id) && is_first;
             let writes = channel.writer == party;

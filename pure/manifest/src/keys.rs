@@ -696,7 +696,7 @@ static CLIENT_KINDS: &[Word] =
 static CHANNEL: Table = Table {
     noun: "channel",
     doc: "A flow of data from one writer to its readers; the classes of the writer and the readers determine its \
-          protocol. A message has several writers, and so have alarms.",
+          protocol. A message may have several writers, and so may a state and alarms.",
     keys: &[
         key(
             "kind",
@@ -708,7 +708,8 @@ static CHANNEL: Table = Table {
             "from",
             PARTIES,
             Need::Ruled,
-            "The task or client that writes; of a message, those that send; of alarms, the tasks that set them.",
+            "The task or client that writes; of a state, one or several, of which readers get the newest value; of a message, those \
+             that send; of alarms, the tasks that set them.",
         ),
         key("to", PARTIES, Need::Ruled, "The tasks or clients that read."),
         key("payload", Type::Text, Need::Required, "The type of a value: a name of `[payloads]`."),
@@ -772,7 +773,7 @@ static CHANNEL: Table = Table {
             "sends-by-sender",
             Type::Map("sender", &COUNT),
             Need::Optional,
-            "Senders of a message whose `sends-per-release` is another: a table of counts by name.",
+            "Senders of a message, or sources of a state, whose `sends-per-release` is another: a table of counts by name.",
         ),
         key(
             "late",

@@ -319,6 +319,7 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
         sends_by_sender: fields.map_or(Vec::new(), sends_by_sender),
         late,
         lane: taken.map(lane),
+        source: None,
         broadcast: word("kind") == Some("broadcast"),
         name,
         kind: match word("kind") {

@@ -21,10 +21,19 @@ pub struct MessageLane {
     pub late: LatePolicy,
 }
 
+/// What makes a channel a source of a state that has several: the values of one of its writers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateSource {
+    /// The state's name in the manifest.
+    pub state: String,
+    /// The writer's position in the state's `from`. Of two values of one instant, that of the lower position is the newer.
+    pub place: usize,
+}
+
 /// A flow of data from one writer to its readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channel {
-    /// Its name in the manifest; of a lane, `message/sender`.
+    /// Its name in the manifest; of a lane, `message/sender`; of a source, `state/writer`.
     pub name: String,
     /// Which values arrive at a reader.
     pub kind: ChannelKind,
@@ -56,6 +65,8 @@ pub struct Channel {
     pub takes_per_release: u32,
     /// The message of which it is a lane.
     pub lane: Option<MessageLane>,
+    /// The state of which it is one of several sources.
+    pub source: Option<StateSource>,
     /// Whether it is a broadcast: each real-time reader gets every value, and the others lose the oldest.
     pub broadcast: bool,
     /// Whether a run records its values.
@@ -63,9 +74,19 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Its table in the manifest: its name, or that of its message.
+    /// Its table in the manifest: its name, or that of its message, or of the state of which it is a source.
     pub fn table(&self) -> &str {
-        self.lane.as_ref().map_or(&self.name, |lane| &lane.message)
+        match (&self.lane, &self.source) {
+            (Some(lane), _) => &lane.message,
+            (None, Some(source)) => &source.state,
+            (None, None) => &self.name,
+        }
+    }
+
+    /// Its writer's position in `from` of its table.
+    pub fn place(&self) -> usize {
+        let lane = self.lane.as_ref().map(|lane| lane.sender);
+        lane.or(self.source.as_ref().map(|source| source.place)).unwrap_or(0)
     }
 
     /// Whether its values are alarms: each waits for an instant of its own.

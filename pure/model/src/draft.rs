@@ -9,7 +9,7 @@ use taut_time::Duration;
 use crate::{
     AfterFailure, App, BestEffort, ChannelKind, ClientKind, EvidenceFile, Fault, Flow, LatePolicy, Mechanism,
     MessageLane, MessageOrder, Model, OverflowPolicy, Payload, Platform, Reception, ServerPolicy,
-    ServiceStart, Shared, Size, Stated, rules,
+    ServiceStart, Shared, Size, StateSource, Stated, rules,
 };
 
 /// The input of [`Draft::build`], with names as references: everything from which a [`Model`] is made, before any rule
@@ -259,12 +259,28 @@ pub struct ChannelDraft {
     pub broadcast: bool,
     /// Of a message, what its lanes have in common: [`Draft::build`] makes a lane for each sender.
     pub lane: Option<MessageLane>,
+    /// Of one of several sources of a state, which it is: [`Draft::build`] makes a state for each writer.
+    pub source: Option<StateSource>,
 }
 
 impl ChannelDraft {
-    /// Its table in the manifest: its name, or that of its message.
+    /// Its table in the manifest: its name, or that of its message, or of the state of which it is a source.
     pub(crate) fn table(&self) -> &str {
-        self.lane.as_ref().map_or(&self.name, |lane| &lane.message)
+        match (&self.lane, &self.source) {
+            (Some(lane), _) => &lane.message,
+            (None, Some(source)) => &source.state,
+            (None, None) => &self.name,
+        }
+    }
+
+    /// Its writer's position in `from` of its table, if it has been divided.
+    pub(crate) fn place(&self) -> Option<usize> {
+        self.lane.as_ref().map(|lane| lane.sender).or(self.source.as_ref().map(|source| source.place))
+    }
+
+    /// Whether it stands for its table: no lane or source but the first.
+    pub(crate) fn is_first(&self) -> bool {
+        self.place().is_none_or(|place| place == 0)
     }
 
     /// Whether its values are alarms.

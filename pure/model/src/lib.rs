@@ -32,7 +32,9 @@ mod system;
 mod task;
 mod what_if;
 
-pub use channel::{BLOCK_BYTES_MAX, Channel, MessageLane, PAYLOAD_BYTES_MAX, Payload, PayloadField, Scalar};
+pub use channel::{
+    BLOCK_BYTES_MAX, Channel, MessageLane, PAYLOAD_BYTES_MAX, Payload, PayloadField, Scalar, StateSource,
+};
 pub use decided::Decisions;
 pub use draft::{
     ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, Draft, ModeDraft, OnFailureDraft,

@@ -101,6 +101,7 @@ fn queue(name: &str, from: &str, to: &str) -> ChannelDraft {
         sends_by_sender: Vec::new(),
         late: None,
         lane: None,
+        source: None,
         broadcast: false,
         record: false,
     }

@@ -6,6 +6,15 @@ use taut_policy::{ChannelKind, ClientReads, Mechanism, MessageOrder, Way};
 use crate::ChannelPlan;
 
 impl ChannelPlan {
+    /// Its table in the manifest: its name, or that of the message or the state of which it is a part.
+    pub fn table(&self) -> &str {
+        match (&self.lane, &self.source) {
+            (Some(lane), _) => &lane.message,
+            (None, Some(source)) => &source.state,
+            (None, None) => &self.name,
+        }
+    }
+
     /// The client that reads the channel and stores in its object how far it has read; none if no reader does, or if
     /// that reader is a task.
     pub fn storing_client(&self) -> Option<&str> {

@@ -147,10 +147,12 @@ pub fn explain_chain(plan: &Plan, name: &str) -> Option<String> {
     Some(text)
 }
 
-/// What carries a channel, why, and where it lies; of a message, what bounds each sender. `None` if there is no such
-/// channel.
+/// What carries a channel, why, and where it lies; of a message, what bounds each sender; of a state with several sources,
+/// what carries each. `None` if there is no such channel.
 pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
-    let Some(at) = plan.channel(name) else { return explain_message(plan, name) };
+    let Some(at) = plan.channel(name) else {
+        return explain_message(plan, name).or_else(|| explain_sources(plan, name));
+    };
     let channel = &plan.channels[at];
     let readers: Vec<&str> = channel.readers.iter().map(|reader| reader.name.as_str()).collect();
     let mut text = format!("{name}: {} -> {}\n", channel.writer.name, readers.join(", "));
@@ -207,6 +209,21 @@ fn explain_message(plan: &Plan, name: &str) -> Option<String> {
              receiver takes its share of them, a gap apart\n"
         }
     });
+    Some(text)
+}
+
+/// The sources of a state; `None` if there is no state of this name that has several.
+fn explain_sources(plan: &Plan, name: &str) -> Option<String> {
+    let state = plan.sourced_state(name)?;
+    let mut text = state.lines().join("\n") + "\n";
+    for source in &state.sources {
+        let _ =
+            writeln!(text, "\n{name}/{}: {}: {}", source.name, source.mechanism.paper_name(), source.reason);
+    }
+    text.push_str(
+        "\na reader reads each source once, and gets the value that was written last; of one instant, that of the source \
+         that is named first. What a source wrote last stays when it has ended\n",
+    );
     Some(text)
 }
 

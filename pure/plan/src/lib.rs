@@ -27,6 +27,7 @@ mod overrides;
 mod recorded;
 mod server;
 mod shape;
+mod sources;
 #[cfg(feature = "write")]
 mod text;
 mod valid;
@@ -46,8 +47,9 @@ pub use server::ServerPlan;
 pub use shape::{
     ChainPlan, ChangePlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, LanePlan,
     MemoryMap, MemoryPlan, ModeBound, ModePlan, OtherPlan, Plan, ReaderPlan, Region, ResourcePlan, ScopePlan,
-    ServicePlan, StepPlan, TaskPlan, TermPlan, WriterPlan,
+    ServicePlan, SourcePlan, StepPlan, TaskPlan, TermPlan, WriterPlan,
 };
+pub use sources::{SourceView, SourcedState};
 /// Types of other crates that occur in a plan.
 pub use taut_policy::{
     AfterFailure, Aim, Arrival, ChannelKind, ClientReads, Evidence, EvidenceFile, FailureRemedy, Flow,

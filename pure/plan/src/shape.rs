@@ -374,6 +374,9 @@ pub struct ChannelPlan {
     /// The message of which it is a lane: a queue from one of its senders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lane: Option<LanePlan>,
+    /// The state of which it is one of several sources: the values of one of its writers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourcePlan>,
     /// Whether it is a broadcast: each real-time reader gets every value, and the others lose the oldest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub broadcast: bool,
@@ -409,6 +412,16 @@ pub struct LanePlan {
     /// Of alarms (`order = "instant"`): what happens to one whose instant has passed when it is set.
     #[serde(default, skip_serializing_if = "is_delivered")]
     pub late: LatePolicy,
+}
+
+/// What makes a channel a source of a state that has several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SourcePlan {
+    /// The state's name.
+    pub state: String,
+    /// Its place among the sources of the state, from 0. Of two values of one instant, that of the lower place is the newer.
+    pub place: u16,
 }
 
 /// A choice among mechanisms: its price, and the alternatives.

@@ -16,7 +16,8 @@
 //! V3  counts    every position fits in 16 bits
 //! V4  channels  the mechanism serves the parties; entries and ways of readers, slots and bytes of the region are those
 //!               of the mechanism; a channel is in the segment if and only if a client is a party of it; the lanes of a
-//!               message have one reader, order and layout, and ranks from 0, real-time senders first; no client sets alarms
+//!               message have one reader, order and layout, and ranks from 0, real-time senders first; no client sets alarms;
+//!               the sources of a state are states, at least two, with one layout, the same readers, and places from 0
 //! V5  triggers  a channel releases a reader if and only if the reader is a sporadic task with that trigger, and a sporadic
 //!               task has a trigger at least; a reader has
 //!               an event count of a line only if it is a reader of a real-time task's queue, and not real-time
@@ -118,6 +119,7 @@ fn check(plan: &Plan) -> Result<(), Invalid> {
         channel_of(plan, &known, channel)?;
     }
     messages(plan, &known)?;
+    sources(plan, &known)?;
     let safe_state = plan.safe_state.is_none_or(|budget| !budget.is_zero() && budget <= SAFE_STATE_MAX);
     require!(safe_state, "the safe state's budget is zero, or longer than {SAFE_STATE_MAX}");
     for service in &plan.services {
@@ -494,7 +496,8 @@ fn messages(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
     for channel in &plan.channels {
         let name = &channel.name;
         let Some(lane) = &channel.lane else {
-            require!(!name.contains('/'), "channel `{name}` is called as a lane, but is none");
+            let is_whole = channel.source.is_some() || !name.contains('/');
+            require!(is_whole, "channel `{name}` is called as a lane or a source, but is none");
             continue;
         };
         let own = format!("{}/{}", lane.message, channel.writer.name);
@@ -536,6 +539,34 @@ fn messages(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
             let last = rank.checked_sub(1).map(|at| lanes[at].1);
             let sorted = last.is_none_or(|last| urgent(last) || !urgent(other));
             require!(sorted, "lane `{}` of a real-time task comes after one that is not", other.name);
+        }
+    }
+    Ok(())
+}
+
+/// V4, of the sources of states that have several.
+fn sources(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
+    for channel in &plan.channels {
+        let Some(source) = &channel.source else { continue };
+        let (name, state) = (&channel.name, &source.state);
+        let own = format!("{state}/{}", channel.writer.name);
+        require!(*name == own, "channel `{name}` is a source of `{state}` and not called `{own}`");
+        let newest = channel.kind == ChannelKind::State && channel.flow == Flow::Newest;
+        require!(
+            newest && channel.lane.is_none(),
+            "source `{name}` is no state of which the newest value counts"
+        );
+        require!(!known.channels.contains_key(state.as_str()), "`{state}` is a channel and has sources");
+        let all = plan.sources(state);
+        require!(all.len() > 1, "state `{state}` has one source, `{name}`, and names it as one of several");
+        let parties = |of: &ChannelPlan| {
+            of.readers.iter().map(|reader| (reader.name.clone(), reader.client)).collect::<Vec<_>>()
+        };
+        for (place, (_, other)) in all.iter().enumerate() {
+            let its = other.source.as_ref().map_or(0, |source| usize::from(source.place));
+            require!(its == place, "source `{}` has place {its}, not {place}", other.name);
+            let alike = (&other.layout, parties(other)) == (&channel.layout, parties(channel));
+            require!(alike, "sources `{name}` and `{}` are not of one state", other.name);
         }
     }
     Ok(())

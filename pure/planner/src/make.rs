@@ -5,7 +5,7 @@ use taut_analysis::{Bound, BoundTerm, Verdict, Why};
 use taut_model::{ChannelId, ChannelKind, Class, Fault, Model, PartyId, RealTime, Severity};
 use taut_plan::{
     Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, LanePlan,
-    Overrides, Plan, ReaderPlan, Region, ServerPlan, ServicePlan, TaskPlan, TermPlan, WriterPlan,
+    Overrides, Plan, ReaderPlan, Region, ServerPlan, ServicePlan, SourcePlan, TaskPlan, TermPlan, WriterPlan,
 };
 use taut_time::Duration;
 
@@ -419,6 +419,10 @@ fn channel_plans(
                 rank: u16::try_from(realisation.rank).unwrap_or(u16::MAX),
                 takes: channel.takes_per_release,
                 late: lane.late,
+            }),
+            source: channel.source.as_ref().map(|source| SourcePlan {
+                state: source.state.clone(),
+                place: u16::try_from(source.place).unwrap_or(u16::MAX),
             }),
             broadcast: channel.broadcast,
             record: channel.record,

@@ -10,8 +10,9 @@
 //! carry sequence numbers, which is enough.
 //!
 //! A job that received several values has one age, that of the oldest. A repeated read of a state is not recorded, so
-//! a job that received nothing worked on the value that its task received last. A value has no age if it cannot be
-//! traced back, because its records were lost or it was sent before the recording began.
+//! a job that received nothing worked on the value that its task received last: of a state with several sources, from
+//! whichever source. A value has no age if it cannot be traced back, because its records were lost or it was sent before the
+//! recording began.
 //!
 //! If an event occurs just after a job's release, the next job of the first task is the first to see it. The reaction
 //! ends with the first output whose data come from that job or a later one, traced back through the newest values
@@ -66,6 +67,8 @@ struct Link {
     channel: u16,
     /// Whether the channel keeps its value after a read.
     state: bool,
+    /// The other sources of the state, if it has several: their values replace this channel's at the reader.
+    others: Vec<u16>,
     to: u16,
 }
 
@@ -78,8 +81,12 @@ fn links(plan: &Plan, chain: &ChainPlan) -> Option<Vec<Link>> {
         [from, channel, to] => {
             let at = plan.channel(&channel.name)?;
             let state = plan.channels[at].kind == ChannelKind::State;
+            let source = plan.channels[at].source.as_ref();
+            let others = source.map_or(Vec::new(), |source| plan.sources(&source.state));
+            let others = others.into_iter().filter(|(other, _)| *other != at);
+            let others = others.filter_map(|(other, _)| number(Some(other))).collect();
             let channel = number(Some(at))?;
-            Some(Link { from: task(&from.name)?, channel, state, to: task(&to.name)? })
+            Some(Link { from: task(&from.name)?, channel, state, others, to: task(&to.name)? })
         }
         _ => None,
     })
@@ -96,6 +103,8 @@ pub(crate) struct History<'r> {
     senders: HashMap<(u16, u64), u64>,
     /// (channel, reader) → job → the oldest and the newest sequence that it received.
     received: HashMap<(u16, u16), BTreeMap<u64, (u64, u64)>>,
+    /// The same → job → when it received last (ns).
+    received_at: HashMap<(u16, u16), BTreeMap<u64, u64>>,
     /// task → the releases that were skipped, in order.
     skipped: HashMap<u16, Vec<u64>>,
 }
@@ -107,6 +116,7 @@ impl<'r> History<'r> {
             completions: HashMap::new(),
             senders: HashMap::new(),
             received: HashMap::new(),
+            received_at: HashMap::new(),
             skipped: HashMap::new(),
         };
         let mut started: HashMap<(u16, u64), u64> = HashMap::new();
@@ -155,6 +165,7 @@ impl<'r> History<'r> {
             let jobs = history.received.entry((channel, reader)).or_default();
             let (oldest, newest) = jobs.entry(job).or_insert((sequence, sequence));
             (*oldest, *newest) = (sequence.min(*oldest), sequence.max(*newest));
+            history.received_at.entry((channel, reader)).or_default().insert(job, record.at.as_ns());
         }
         history
     }
@@ -175,9 +186,21 @@ impl<'r> History<'r> {
     fn source(&self, links: &[Link], end: u64, pick: impl Fn((u64, u64)) -> u64) -> Option<u64> {
         links.iter().rev().try_fold(end, |job, link| {
             let jobs = self.received.get(&(link.channel, link.to))?;
+            if !jobs.contains_key(&job) && self.is_replaced(link, job) {
+                return None;
+            }
             let (_, sequences) = jobs.range(if link.state { 0 } else { job }..=job).next_back()?;
             self.senders.get(&(link.channel, pick(*sequences))).copied()
         })
+    }
+
+    /// Whether a job that received nothing from the link's channel worked on a value of another source of the state.
+    fn is_replaced(&self, link: &Link, job: u64) -> bool {
+        let last = |channel: u16| {
+            let times = self.received_at.get(&(channel, link.to))?;
+            times.range(..=job).next_back().map(|(_, at)| *at)
+        };
+        link.others.iter().any(|other| last(*other) > last(link.channel))
     }
 
     fn reactions(&self, links: &[Link], sampled: bool, pauses: &Pauses) -> Vec<(u64, u64)> {

@@ -10,7 +10,7 @@ use taut_event::file::Run;
 use taut_event::{CodeLocation, Counter, Foreign, Kind, Record, SafeStateOutcome, Stood};
 use taut_plan::{
     ChangePlan, ChannelKind, ClassPlan, LanePlan, LatePolicy, Mechanism, MessageOrder, ModePlan,
-    OverflowPolicy, ServicePlan,
+    OverflowPolicy, ServicePlan, SourcePlan,
 };
 use taut_report::{
     About, Breach, Cause, CoreFigures, Counts, Ended, Ending, Report, RunVerdict, SetUpFigures, Warning,
@@ -1127,6 +1127,54 @@ fn ages_are_found_from_who_received_what() {
     // Without the first task's records no age can be derived.
     bare.records.retain(|record| !(record.kind == Kind::Release && record.subject == RECORDING));
     assert_eq!(Report::new(&plan, &bare).chains()[0].age, None);
+}
+
+/// A state with several sources: a job that read the value of another source has no age in a chain from this one.
+#[test]
+fn a_value_of_another_source_has_no_age() {
+    let mut plan = plan();
+    let audio = plan.channel("audio").unwrap();
+    let source = |place| Some(SourcePlan { state: "audio".to_owned(), place });
+    let own = &mut plan.channels[audio];
+    (own.kind, own.name, own.source) = (ChannelKind::State, "audio/recording".to_owned(), source(0));
+    let mut other = plan.channels[audio].clone();
+    (other.name, other.writer.name, other.source) =
+        ("audio/output".to_owned(), "output".to_owned(), source(1));
+    plan.channels.push(other);
+    plan.chains[0].path.truncate(3);
+    plan.chains[0].path[1].name = "audio/recording".to_owned();
+    let [recording, processing] =
+        ["recording", "processing"].map(|name| plan.task(name).expect("the drive has it") as u16);
+    let (audio, other) = (audio as u16, plan.channels.len() as u16 - 1);
+    let mut run = run(Script::quiet());
+    let begin = run.records[0].at.as_ns();
+    let at = |at_us: u64, kind, subject, job, value| Record {
+        at: Instant::from_ns(begin + at_us * 1_000),
+        kind,
+        cpu: 0,
+        subject,
+        job,
+        value,
+    };
+    run.records = vec![at(0, Kind::Begin, 0, 0, 0), at(0, Kind::Release, recording, 0, 0)];
+    run.records.extend([at(0, Kind::Start, recording, 0, 0), at(100, Kind::Send, audio, 0, 1)]);
+    run.records.push(at(200, Kind::Complete, recording, 0, 200_000));
+    // What each job of the reader received: this source's value, the other's, nothing, and both.
+    for (job, received) in [&[audio][..], &[other], &[], &[other, audio]].into_iter().enumerate() {
+        let (start, job) = (1_000 * (job as u64 + 1), job as u64);
+        run.records.push(at(start, Kind::Start, processing, job, 0));
+        let receive = |(after, channel): (usize, &u16)| {
+            at(start + 100 + after as u64, Kind::Receive, *channel, 1, 300_000)
+        };
+        run.records.extend(received.iter().enumerate().map(receive));
+        run.records.push(at(start + 500, Kind::Complete, processing, job, 500_000));
+    }
+    run.records.push(at(20_000, Kind::End, 0, 0, 0));
+    let age = Report::new(&plan, &run).chains()[0].age.clone().unwrap();
+    assert_eq!((age.count, age.max_ns), (2, 4_500_000), "of the first job, and of the last");
+    // Without the other's values, each job worked on this one's.
+    run.records.retain(|record| record.subject != other || record.kind != Kind::Receive);
+    assert_eq!(Report::new(&plan, &run).chains()[0].age.clone().unwrap().count, 4);
 }
 
 /// Two readers of one state, a job of one within a job of the other: each has its own value.

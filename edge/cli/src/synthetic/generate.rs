@@ -152,13 +152,15 @@ fn ends(model: &Model, party: PartyId, trigger: Option<ChannelId>) -> (Vec<Strin
             if lane.sender == 0 {
                 ends.0.push(format!("load::{takes}::<{of}>(create, \"{}\")?", lane.message));
             }
-        } else if reads(model, id, party) && trigger != Some(id) {
+        } else if reads(model, id, party) && trigger != Some(id) && model.channel(id).place() == 0 {
             ends.0.push(match kind {
                 ChannelKind::Queue => {
                     let (most, wakes) = (model.channel(id).takes_per_release, wakes(model, id));
                     format!("load::receives::<{of}>(create, \"{name}\", {most}, {wakes})?")
                 }
-                ChannelKind::State => format!("load::reads::<{of}>(create, \"{name}\")?"),
+                ChannelKind::State => {
+                    format!("load::reads::<{of}>(create, \"{}\")?", model.channel(id).table())
+                }
                 ChannelKind::Bulk => format!("load::blocks::<{of}>(create, \"{name}\")?"),
             });
         }
@@ -252,7 +254,8 @@ fn client_ends(model: &Model, party: PartyId) -> Vec<String> {
     for id in model.channel_ids() {
         let Channel { name, kind, payload, sends_per_release: most, .. } = model.channel(id);
         let of = type_name(model, *payload);
-        if reads(model, id, party) {
+        if reads(model, id, party) && model.channel(id).place() == 0 {
+            let name = model.channel(id).table();
             ends.push(match kind {
                 ChannelKind::Queue => {
                     format!("load::client_receives::<{of}>(client, \"{name}\", {})?", wakes(model, id))

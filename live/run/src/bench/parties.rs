@@ -116,17 +116,24 @@ impl PlayedParties {
             return Ok(());
         };
         let of = &plan.channels[channel];
+        // One end reads all sources of a state; the first writing end of any of them gives its values their type.
+        let first = whole(plan, of.table()).unwrap_or(channel);
         for reader in &of.readers {
             let at = match reader.client {
                 true => plan.clients.iter().position(|name| *name == reader.name).map(PartyPosition::Client),
                 false => plan.task(&reader.name).filter(|at| is_played(plan, *at)).map(PartyPosition::Task),
             };
-            let Some(at) = at else { continue };
-            let end = make(&mut Create::new(&mut self.app, at), &of.name)?;
-            self.readers.insert((at, channel), end);
+            let Some(at) = at.filter(|at| !self.readers.contains_key(&(*at, first))) else { continue };
+            let end = make(&mut Create::new(&mut self.app, at), of.table())?;
+            self.readers.insert((at, first), end);
         }
         Ok(())
     }
+}
+
+/// The position of a channel, or of the first source of a state that has several.
+fn whole(plan: &ValidPlan, channel: &str) -> Option<usize> {
+    plan.channel(channel).or_else(|| plan.sources(channel).first().map(|(at, _)| *at))
 }
 
 /// Whether a task is a best-effort one.
@@ -238,7 +245,7 @@ impl PlayedParty<'_> {
     fn read<P: Payload>(self, channel: &str, kind: taut_plan::ChannelKind) -> Result<Option<P>, Error> {
         let Self { parties, at } = self;
         let (at, plan) = (at?, parties.app.plan);
-        let position = plan.channel(channel).ok_or_else(|| no_such("channel", channel))?;
+        let position = whole(plan, channel).ok_or_else(|| no_such("channel", channel))?;
         let of = &plan.channels[position];
         if of.kind != kind {
             let what = if kind == taut_plan::ChannelKind::Queue { "queue" } else { "state" };
@@ -271,9 +278,9 @@ impl<'b> PlayedParty<'b> {
         let Self { parties, at } = self;
         let (at, plan) = (at?, parties.app.plan);
         let (me, is_client) = at.name(plan);
-        // A sender knows its lane by the message's name.
-        let lanes = plan.lanes(channel).into_iter();
-        let mut own = lanes.filter(|(_, lane)| lane.writer.client == is_client && lane.writer.name == me);
+        // A writer knows its own part by the name of the whole.
+        let parts = plan.lanes(channel).into_iter().chain(plan.sources(channel));
+        let mut own = parts.filter(|(_, lane)| lane.writer.client == is_client && lane.writer.name == me);
         let position = plan.channel(channel).or_else(|| own.next().map(|(position, _)| position));
         let position = position.ok_or_else(|| no_such("channel", channel))?;
         if !parties.ends.contains_key(&(at, position)) {

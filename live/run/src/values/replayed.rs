@@ -27,7 +27,7 @@ struct Read {
 /// What the replayed job got in the recorded run.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    /// By the first lane of a message, or by channel: in order, `None` if there was no value.
+    /// By the first lane of a message, the first source of a state, or by channel: in order, `None` if there was no value.
     reads: HashMap<u16, VecDeque<Option<Read>>>,
     /// By channel: when, and whether it took the value.
     sends: HashMap<u16, VecDeque<(u64, SendAnswer)>>,
@@ -39,16 +39,13 @@ pub(crate) struct Answers {
     begin_ns: u64,
 }
 
-/// By channel: the first lane of its message, or itself.
+/// By channel: the first lane of its message, the first source of its state, or itself.
 fn firsts(plan: &Plan) -> Vec<u16> {
-    let first = |(at, channel): (usize, &taut_plan::ChannelPlan)| {
-        let message = channel.lane.as_ref().map(|lane| lane.message.as_str());
-        let of = |other: &taut_plan::ChannelPlan| {
-            message.is_some() && other.lane.as_ref().map(|lane| lane.message.as_str()) == message
-        };
-        crate::names::position(plan.channels.iter().position(of).unwrap_or(at))
+    let first = |channel: &taut_plan::ChannelPlan| {
+        let of = |other: &taut_plan::ChannelPlan| other.table() == channel.table();
+        crate::names::position(plan.channels.iter().position(of).unwrap_or(usize::MAX))
     };
-    plan.channels.iter().enumerate().map(first).collect()
+    plan.channels.iter().map(first).collect()
 }
 
 /// The answers for a job; `None` if the recorded job does not fit the plan.

@@ -71,7 +71,7 @@ fn parties(draft: &Draft, channel: &ChannelDraft, names: &Names<'_>, faults: &mu
     let mut link =
         Link { writer: None, writers: Vec::new(), readers: Vec::new(), payload: None, sound: true };
     for (index, party) in channel.from.iter().enumerate() {
-        let place = at(channel, &format!("from.{}", channel.lane.as_ref().map_or(index, |lane| lane.sender)));
+        let place = at(channel, &format!("from.{}", channel.place().unwrap_or(index)));
         link.sound &= link.add_writer(channel, party, place, names, faults);
     }
     for (index, party) in channel.to.iter().enumerate() {

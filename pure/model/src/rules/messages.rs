@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Divides each message into lanes: a queue for each sender, from it to the receiver.
-//!
-//! All other rules, the plan and the runtime then know queues alone. A lane is called `message/sender`, which no other
-//! channel can be called; its places in the manifest are those of the message. Triggers and chains that name the message
-//! name its lanes afterwards.
+//! The rules of messages that queues do not have.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use super::alarms;
 use super::channels::{Link, is_real_time};
@@ -17,62 +13,10 @@ use crate::{
     OverflowPolicy, PartyId, PayloadField, RealTimeDraft, codes, nearest,
 };
 
-/// The draft with lanes in place of messages. A message without a sender stays one channel, which the rules refuse.
-pub(super) fn divide(mut draft: Draft) -> Draft {
-    let mut senders: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut channels = Vec::with_capacity(draft.channels.len());
-    for channel in std::mem::take(&mut draft.channels) {
-        let Some(lane) = channel.lane.as_ref().filter(|_| !channel.from.is_empty()) else {
-            channels.push(channel);
-            continue;
-        };
-        for (at, sender) in channel.from.iter().enumerate() {
-            let mut one = channel.clone();
-            one.name = format!("{}/{sender}", channel.name);
-            one.from = vec![sender.clone()];
-            one.lane = Some(MessageLane { sender: at, ..lane.clone() });
-            let own = channel.sends_by_sender.iter().find(|(name, _)| name == sender);
-            one.sends_per_release = own.map_or(channel.sends_per_release, |(_, sends)| *sends);
-            channels.push(one);
-        }
-        senders.insert(channel.name, channel.from);
-    }
-    draft.channels = channels;
-    if senders.is_empty() {
-        return draft;
-    }
-    for task in &mut draft.tasks {
-        let ClassDraft::RealTime(task) = &mut task.class else { continue };
-        let ArrivalDraft::Sporadic { triggers, .. } = &mut task.arrival else { continue };
-        let lanes = std::mem::take(triggers).into_iter().flat_map(|trigger| {
-            let names: Vec<String> = match senders.get(&trigger.channel) {
-                None => vec![trigger.channel.clone()],
-                Some(all) => all.iter().map(|sender| format!("{}/{sender}", trigger.channel)).collect(),
-            };
-            names.into_iter().map(move |channel| crate::TriggerDraft { channel, key: trigger.key.clone() })
-        });
-        *triggers = lanes.collect();
-    }
-    for chain in &mut draft.chains {
-        for at in (1..chain.path.len()).step_by(2) {
-            let Some(all) = senders.get(&chain.path[at]) else { continue };
-            let before = &chain.path[at - 1];
-            // If no sender stands there, the rule of chains reports that the task does not write the channel.
-            let sender = all.iter().find(|sender| *sender == before).unwrap_or(&all[0]);
-            chain.path[at] = format!("{}/{sender}", chain.path[at]);
-        }
-    }
-    draft
-}
-
 /// The rules of messages that queues do not have.
 pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
-    let (mut seen, mut lanes) = (HashSet::new(), HashSet::new());
+    let mut seen = HashSet::new();
     for (channel, link) in draft.channels.iter().zip(links) {
-        let again = channel.lane.as_ref().filter(|_| !lanes.insert(channel.name.as_str()));
-        if let Some(lane) = again {
-            faults.push(named_again(channel, lane));
-        }
         if channel.is_timed() {
             alarms::setter(channel, link, faults);
         } else if channel.late.is_some() {
@@ -100,64 +44,33 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
     }
 }
 
-/// A sender that `from` names again.
-fn named_again(channel: &ChannelDraft, lane: &MessageLane) -> Fault {
-    let message = format!(
-        "`{}` appears twice in `from` of {} `{}`",
-        channel.from.join(", "),
-        channel.noun(),
-        lane.message
-    );
-    let place = at(channel, &format!("from.{}", lane.sender));
-    Fault::error(codes::PARTY_TWICE, message, place, "again").help("name each sender once")
-}
-
-/// The faults without those that lanes of one message repeat: one code at one place, with one text but for the lane.
-pub(super) fn once(draft: &Draft, faults: Vec<Fault>) -> Vec<Fault> {
-    if draft.channels.iter().all(|channel| channel.lane.is_none()) {
-        return faults;
-    }
-    // A quoted name of a lane counts as that of its message: up to the `/`.
-    let of_message = |text: &str| {
-        let quoted = |(at, part): (usize, &str)| match part.split_once('/') {
-            Some((message, _)) if at % 2 == 1 => message.to_owned(),
-            _ => part.to_owned(),
-        };
-        text.split('`').enumerate().map(quoted).collect::<Vec<_>>()
-    };
-    let mut seen = HashSet::new();
-    let mut is_first = |fault: &Fault| {
-        seen.insert((fault.code, fault.primary.place.path().to_owned(), of_message(&fault.message)))
-    };
-    faults.into_iter().filter(|fault| is_first(fault)).collect()
-}
-
 pub(super) fn at(channel: &ChannelDraft, key: &str) -> KeyPath {
     KeyPath::value(format!("channels.{}.{key}", channel.table()))
 }
 
 /// Refuses the keys of a message on another channel.
 fn only_messages(channel: &ChannelDraft, faults: &mut Faults<'_>) {
+    let is_source = channel.source.is_some();
     let keys = [
         ("order", channel.order.is_some()),
         ("order-by", channel.order_by.is_some()),
-        ("sends-by-sender", !channel.sends_by_sender.is_empty()),
+        ("sends-by-sender", !channel.sends_by_sender.is_empty() && !is_source),
     ];
     for (key, _) in keys.into_iter().filter(|(_, written)| *written) {
-        let message = format!("channel `{}` has `{key}`, but one sender", channel.name);
-        let fault = Fault::error(
-            codes::MISPLACED_KEY,
-            message,
-            at(channel, key),
-            "only a message has several senders",
-        )
-        .help("remove it, or write `kind = \"message\"`");
+        let (message, label) = if is_source {
+            (format!("state `{}` has `{key}`", channel.table()), "its readers get the newest value")
+        } else {
+            let message = format!("channel `{}` has `{key}`, but one sender", channel.name);
+            (message, "only a message has several senders")
+        };
+        let fault = Fault::error(codes::MISPLACED_KEY, message, at(channel, key), label)
+            .help("remove it, or write `kind = \"message\"`");
         faults.push_resting_on(fault, &[&format!("channels.{}.kind", channel.name)]);
     }
 }
 
 /// Checks the names of `sends-by-sender`.
-fn sends(channel: &ChannelDraft, senders: &[&str], faults: &mut Faults<'_>) {
+pub(super) fn sends(channel: &ChannelDraft, senders: &[&str], faults: &mut Faults<'_>) {
     for (name, _) in channel.sends_by_sender.iter().filter(|(name, _)| !senders.contains(&name.as_str())) {
         let message = format!("`{name}` does not send {} `{}`", channel.noun(), channel.table());
         let place = KeyPath::key(format!("channels.{}.sends-by-sender.{name}", channel.table()));

@@ -14,6 +14,7 @@ mod broadcasts;
 mod bulk;
 mod chains;
 mod channels;
+mod divided;
 mod failures;
 mod faults;
 mod flows;
@@ -25,6 +26,7 @@ mod platform;
 mod sections;
 mod segments;
 mod servers;
+mod sources;
 mod tasks;
 pub(crate) mod traffic;
 mod triggers;
@@ -44,7 +46,7 @@ use names::Names;
 const ENTRIES_MAX: usize = u16::MAX as usize;
 
 pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
-    let draft = messages::divide(draft);
+    let draft = divided::divide(draft);
     let mut faults = Faults::new(&draft);
     if !counts(&draft, &mut faults) {
         return (None, faults.into_found());
@@ -60,7 +62,9 @@ pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
     segments::check(&draft, &names, &mut faults);
     servers::check(&draft, &names, &mut faults);
     let links = channels::check(&draft, &names, &mut faults);
+    divided::named_again(&draft, &mut faults);
     messages::check(&draft, &links, &mut faults);
+    sources::check(&draft, &mut faults);
     broadcasts::check(&draft, &links, &mut faults);
     flows::check(&draft, &links, &mut faults);
     triggers::check(&draft, &names, &links, &mut faults);
@@ -68,7 +72,7 @@ pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
     let chains = chains::check(&draft, &names, &mut faults);
     names.unused(&links, &mut faults);
 
-    let faults = messages::once(&draft, faults.into_found());
+    let faults = divided::once(&draft, faults.into_found());
     let refused = faults.iter().any(|fault| fault.severity == Severity::Error);
     if refused || !draft.faulty.is_empty() {
         return (None, faults);
@@ -218,6 +222,7 @@ fn channel(channel: &ChannelDraft, link: Link) -> Option<Channel> {
         sends_per_release: channel.sends_per_release,
         takes_per_release: channel.takes_per_release,
         lane: channel.lane.clone(),
+        source: channel.source.clone(),
         broadcast: channel.broadcast,
         record: channel.record,
     })

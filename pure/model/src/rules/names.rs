@@ -346,10 +346,9 @@ impl Want {
     }
 }
 
-/// The names of channels as the manifest has them: one of each message.
+/// The names of channels as the manifest has them: one of each message, and of each state.
 fn stated<'d>(channels: impl Iterator<Item = &'d ChannelDraft>) -> Vec<&'d str> {
-    let is_first = |channel: &&ChannelDraft| channel.lane.as_ref().is_none_or(|lane| lane.sender == 0);
-    channels.filter(is_first).map(ChannelDraft::table).collect()
+    channels.filter(|channel| channel.is_first()).map(ChannelDraft::table).collect()
 }
 
 /// The server that a task names.

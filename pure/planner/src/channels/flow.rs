@@ -174,6 +174,17 @@ pub(crate) fn realise(
     bounds: &ResponseBounds,
     faults: &mut Vec<Fault>,
 ) -> Realisation {
+    let mut realisation = carried(model, id, bounds, faults);
+    if let Some(source) = &model.channel(id).source {
+        let of = |other: &&Channel| other.source.as_ref().is_some_and(|its| its.state == source.state);
+        let count = model.channels().iter().filter(of).count();
+        realisation.reason = format!("source {} of {count}: {}", source.place + 1, realisation.reason);
+    }
+    realisation
+}
+
+/// What carries a channel with one writer.
+fn carried(model: &Model, id: ChannelId, bounds: &ResponseBounds, faults: &mut Vec<Fault>) -> Realisation {
     let channel = model.channel(id);
     let serving = buffers::serving(model, id);
     let pinned = channel.mechanism.filter(|pinned| serving.contains(pinned));

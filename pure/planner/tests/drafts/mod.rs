@@ -95,6 +95,7 @@ pub fn queue(name: &str, from: &str, to: &str, payload: &str, capacity: Option<i
         sends_by_sender: Vec::new(),
         late: None,
         lane: None,
+        source: None,
         broadcast: false,
         record: false,
     }

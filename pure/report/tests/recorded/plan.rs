@@ -106,6 +106,7 @@ fn channel(channel: Channel) -> ChannelPlan {
         sends_per_release: 1,
         takes_per_release: 1,
         lane: None,
+        source: None,
         broadcast: false,
         record: false,
         place: if outside { MemoryMap::Segment } else { MemoryMap::Process },
