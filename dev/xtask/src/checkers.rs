@@ -142,6 +142,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/modes", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/notified", "starts other processes"),
     ("run/outside", "starts other processes"),
+    ("run/payloads", "starts other processes"),
     ("run/receivers", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/replayed", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/replayed_alarms", "a booted application: `mmap` with MAP_POPULATE"),

@@ -196,7 +196,7 @@ impl<P: Payload> ClientReader<P> {
     ///
     /// # Errors
     /// As [`ClientReader::latest`].
-    pub fn latest_from(&mut self) -> Result<Option<Delivered<'_, P>>, Overtaken> {
+    pub fn latest_from(&mut self) -> Result<Option<Delivered<'_, &P>>, Overtaken> {
         self.end.latest_from()
     }
 }

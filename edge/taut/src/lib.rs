@@ -41,8 +41,8 @@ pub use taut_macros::manifest;
 pub use taut_run::{
     AlarmReader, AlarmRefused, AlarmSetter, AlarmToken, App, BlockLoan, BlockReceiver, BlockSender, Caller,
     Cancellation, Component, Context, Control, CountingAllocator, Create, Delivered, Device, DueAlarm, Error,
-    Failure, Job, JobError, Layout, LoanRefused, LockError, MessageReader, ModeError, Overtaken, Payload,
-    PublishError, QueueReader, QueueWriter, ReceivedBlock, Receiver, Resource, SendError, Service,
+    Failure, Job, JobError, Layout, LoanRefused, LockError, MessageReader, ModeError, OneOf, Overtaken,
+    Payload, PublishError, QueueReader, QueueWriter, ReceivedBlock, Receiver, Resource, SendError, Service,
     ServiceError, State, StateReader, StateWriter, Task, Unknown, Words, errors, layout, payload_with,
     zerocopy,
 };
@@ -77,6 +77,24 @@ pub use taut_time::{Duration, Instant};
 ///         pub b: u8,
 ///     }
 /// }
+/// ```
+///
+/// Of an enum, whose variants have a payload each, it makes what a message of several payloads carries ([`OneOf`]). A variant
+/// has the name that the manifest gives its payload; if that is no name in Rust, it follows as text:
+///
+/// ```
+/// use taut::{OneOf, Payload};
+///
+/// taut::payload! {
+///     /// What the receiver is asked for.
+///     pub enum Requests {
+///         /// How loud.
+///         SetVolume(f32),
+///         /// Which of the channels: a bit each.
+///         MuteAll(u8) = "mute-all",
+///     }
+/// }
+/// assert_eq!(<Requests as OneOf>::Stored::layout(), "SetVolume{f32}|mute-all{u8}");
 /// ```
 #[macro_export]
 macro_rules! payload {

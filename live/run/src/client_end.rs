@@ -339,7 +339,7 @@ impl<P: Payload> ClientEnd<P> {
     ///
     /// # Errors
     /// [`Overtaken`].
-    pub fn latest_from(&mut self) -> Result<Option<Delivered<'_, P>>, Overtaken> {
+    pub fn latest_from(&mut self) -> Result<Option<Delivered<'_, &P>>, Overtaken> {
         let EndKind::Read(sources) = &mut self.kind else { return Ok(None) };
         let found = sources.read(&mut self.own, &mut Looking).map_err(|_| Overtaken)?;
         let sender = |place: usize| sources.end(place).1.as_deref().unwrap_or_default();

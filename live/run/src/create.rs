@@ -312,7 +312,7 @@ impl<'a, 'p> Create<'a, 'p> {
         }
         let rate = JobRate::new(lane.takes);
         let owner = self.task().map_or(u16::MAX, index);
-        Ok(MessageReader { lanes, order, rate, owner, own: Own::new() })
+        Ok(MessageReader { lanes, order, rate, owner, unknown: 0, own: Own::new() })
     }
 
     /// The writing end of a state that this task writes.

@@ -20,7 +20,7 @@ use crate::queue::{QueueSlot, QueueView, Wakes};
 use crate::sources::{Look, SourceStamps, Sources};
 use crate::state::{StateSlot, StateView};
 use crate::values::TaskValues;
-use crate::{Caller, Context};
+use crate::{Caller, Context, OneOf};
 
 /// How long a best-effort sender waits before it tries again to send into a full queue.
 const FULL_PAUSE: Duration = Duration::from_ms(1);
@@ -184,6 +184,18 @@ impl<P: Payload> QueueWriter<'_, P> {
             event_recorder.values().refused(sent_ns, self.channel, Refusal::Full);
         }
         Err(SendError::Full(()))
+    }
+
+    /// As [`QueueWriter::send`], of a message that carries several payloads.
+    ///
+    /// # Errors
+    /// [`SendError`], as [`QueueWriter::send`].
+    pub fn send_one_of<C: Caller, V: OneOf<Stored = P>>(
+        &mut self,
+        by: &mut C,
+        value: V,
+    ) -> Result<(), SendError<V>> {
+        self.send_from(by, &value.to_stored()).map_err(|error| error.map(value))
     }
 
     /// As [`QueueWriter::send`], but a best-effort task that finds the queue full tries again every millisecond, until the
@@ -468,7 +480,7 @@ impl<'p, P: Payload> StateReader<'p, P> {
     }
 
     /// As [`StateReader::latest_ref`], with the task or client that wrote the value.
-    pub fn latest_from(&mut self, by: &mut impl Caller) -> Option<Delivered<'_, P>> {
+    pub fn latest_from(&mut self, by: &mut impl Caller) -> Option<Delivered<'_, &P>> {
         let place = self.read(by)?;
         Some(Delivered { value: self.own.value(), sender: self.sources.end(place).name })
     }
@@ -480,7 +492,9 @@ impl<'p, P: Payload> StateReader<'p, P> {
         let first = self.sources.end(0).channel;
         let replayed = event_recorder.values().answer_read(first, self.own.stamped_mut().as_mut_bytes());
         let found = match replayed {
-            Some(answer) => answer.and_then(|(_, of)| self.sources.ends().position(|end| end.channel == of)),
+            Some(answer) => {
+                answer.and_then(|given| self.sources.ends().position(|end| end.channel == given.channel))
+            }
             None => self.sources.read(&mut self.own, &mut Looking(by)).ok().flatten(),
         };
         let (event_recorder, _) = by.event_recorder();

@@ -15,10 +15,11 @@ use taut_plan::{LanePlan, MessageOrder, WholeNumber};
 use taut_share::queue::qrtr;
 use zerocopy::IntoBytes;
 
-use crate::Job;
 use crate::endpoint::JobRate;
+use crate::job::EventRecorder;
 use crate::job::sealed::SealedCaller;
 use crate::payload::{Own, Payload, Stamped};
+use crate::{Job, OneOf};
 
 /// The queue of one sender.
 pub(crate) struct ReadLane<'p, P: Payload> {
@@ -115,14 +116,16 @@ pub struct MessageReader<'p, P: Payload> {
     pub(crate) rate: JobRate,
     /// The receiving task: only its jobs read, because the runtime may look at the lanes while it has none.
     pub(crate) owner: u16,
+    /// Values that were none of the message's payloads.
+    pub(crate) unknown: u64,
     pub(crate) own: Own<P>,
 }
 
 /// A value of a message, or of a state, with its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delivered<'r, P> {
-    /// The value.
-    pub value: &'r P,
+pub struct Delivered<'r, V> {
+    /// The value: borrowed from the receiving end, or one of several payloads.
+    pub value: V,
     /// The task or client that sent it.
     pub sender: &'r str,
 }
@@ -135,16 +138,60 @@ impl<P: Payload> MessageReader<'_, P> {
     /// Wait-free: at most two loads for each sender, the steps of `pop` of QrtR, and one or two reads of the
     /// clock; under `specified` also a read of each value of a real-time sender that waits.
     ///
-    /// The order holds among the values that wait when the job looks. Values of one sender come in the order
-    /// of sending; under `specified` that holds only for a sender that is not real-time. `fifo` goes by the
-    /// stamps of the senders. The receiver does not believe a client's stamps: it orders a client's value by
-    /// the instant at which it saw it first.
-    pub fn next(&mut self, job: &mut Job<'_>) -> Option<Delivered<'_, P>> {
+    /// The order holds among values that wait when the job looks. Of one sender, values come in the order of sending, but
+    /// under `specified`, where those of a sender that is not real-time do. `fifo` goes by the stamps of the senders. The receiver does not believe a client's stamps: for it, a client's
+    /// value counts as sent when it has seen it.
+    ///
+    /// Of a message that carries several payloads, a client may write a value that is none of them. It is dropped, counted
+    /// ([`MessageReader::unknown`]) and recorded as lost; it counts as one of those that the job may take, and the next one is
+    /// looked for.
+    pub fn next(&mut self, job: &mut Job<'_>) -> Option<Delivered<'_, &P>> {
+        let at = self.take(job)?;
+        Some(Delivered { value: self.own.value(), sender: self.lanes[at].sender })
+    }
+
+    /// As [`MessageReader::next`], of a message that carries several payloads.
+    pub fn next_one_of<V: OneOf<Stored = P>>(&mut self, job: &mut Job<'_>) -> Option<Delivered<'_, V>> {
+        let at = self.take(job)?;
+        let value = V::from_stored(self.own.value())?;
+        Some(Delivered { value, sender: self.lanes[at].sender })
+    }
+
+    /// How many values this end has dropped because they were none of the message's payloads. Only a client can send such.
+    pub fn unknown(&self) -> u64 {
+        self.unknown
+    }
+
+    /// Takes the next value that is one, and returns its lane.
+    fn take(&mut self, job: &mut Job<'_>) -> Option<usize> {
         let (event_recorder, number) = job.event_recorder();
-        if self.owner != event_recorder.subject() || !self.rate.allows(number) {
-            return None;
+        // Each turn takes a value, and a job takes a bounded number.
+        while self.owner == event_recorder.subject() && self.rate.allows(number) {
+            let at = self.take_any(event_recorder)?;
+            self.rate.count();
+            let (channel, stamped) = (self.lanes[at].channel, self.own.stamped());
+            let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
+            let now_ns = event_recorder.now_ns();
+            let is_one = P::WORDS.admits(stamped.value_bytes());
+            if is_one {
+                let latency_ns = now_ns.saturating_sub(sent_ns);
+                event_recorder.other(now_ns, Kind::Receive, channel, sequence, latency_ns);
+            } else {
+                self.unknown = self.unknown.saturating_add(1);
+                event_recorder.other(now_ns, Kind::Drop, channel, 0, 1);
+            }
+            // What is dropped, too: a replay drops it as the run did.
+            event_recorder.values().received(now_ns, channel, sequence, 0, stamped.value_bytes());
+            if is_one {
+                return Some(at);
+            }
         }
-        // Recorded values name the first lane for a look that may find a value in any lane.
+        None
+    }
+
+    /// Takes the next value by the order of the message, or as a replayed run has it; records if there is none.
+    fn take_any(&mut self, event_recorder: &mut EventRecorder) -> Option<usize> {
+        // Every lane of a message stands for all of them.
         let first = self.lanes.first().map_or(0, |lane| lane.channel);
         let replayed = event_recorder.values().answer_read(first, self.own.stamped_mut().as_mut_bytes());
         let taken = match (replayed, self.order) {
@@ -155,20 +202,10 @@ impl<P: Payload> MessageReader<'_, P> {
             (None, Order::Fifo) => self.take_oldest(event_recorder.now_ns()),
             (None, Order::Specified(by)) => self.take_most_urgent(by),
         };
-        let Some(at) = taken else {
-            if event_recorder.values().logs() {
-                event_recorder.values().nothing(event_recorder.now_ns(), first);
-            }
-            return None;
-        };
-        self.rate.count();
-        let (lane, stamped) = (&self.lanes[at], self.own.stamped());
-        let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
-        let now_ns = event_recorder.now_ns();
-        let latency_ns = now_ns.saturating_sub(sent_ns);
-        event_recorder.other(now_ns, Kind::Receive, lane.channel, sequence, latency_ns);
-        event_recorder.values().received(now_ns, lane.channel, sequence, 0, stamped.value_bytes());
-        Some(Delivered { value: self.own.value(), sender: lane.sender })
+        if taken.is_none() && event_recorder.values().logs() {
+            event_recorder.values().nothing(event_recorder.now_ns(), first);
+        }
+        taken
     }
 
     /// Takes a value of the first lane that has one. A lane whose words a client has spoiled has none.

@@ -8,7 +8,7 @@ use taut_share::{Layout, Plain};
 /// A type of value that a channel can carry: plain data of a fixed layout, which the manifest states too.
 ///
 /// `taut::payload!` makes one from named fields; arrays of numbers are payloads already, and so is any plain type
-/// that implements [`Layout`].
+/// that implements [`Layout`]. Of an enum it makes a value that is one of several payloads: [`OneOf`](crate::OneOf).
 ///
 /// Its alignment is at most 8 bytes, and the words of its layout state its size. A type that violates either does
 /// not compile as soon as its layout is asked for:
@@ -82,6 +82,9 @@ macro_rules! payload_with {
         }
 
         $crate::layout!($name { $($field: $type),+ });
+    };
+    ($zerocopy:tt $(#[$meta:meta])* $visible:vis enum $($rest:tt)+) => {
+        $crate::one_of_with! { $zerocopy $(#[$meta])* $visible enum $($rest)+ }
     };
 }
 

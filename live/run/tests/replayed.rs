@@ -14,10 +14,11 @@ use taut_event::file::Run;
 use taut_event::values::{RecordedJob, RecordedTask, RecordedValues, VALUES_FILE};
 use taut_event::{Counter, Interaction, JobOutcome, Kind, RanCode, Record, Refusal};
 use taut_run::{
-    App, Component, Config, Context, Error, Failure, Job, MessageReader, QueueReader, QueueWriter, RECORDING,
-    Receiver, ReplayConfig, StateReader, StateWriter, Task,
+    App, Component, Config, Context, Error, Failure, Job, MessageReader, OneOf, QueueReader, QueueWriter,
+    RECORDING, Receiver, ReplayConfig, StateReader, StateWriter, Task,
 };
 use taut_time::Duration;
+use zerocopy::FromBytes;
 
 /// `source` sends samples at its own pace, `steer` publishes gains, `filter` reads both and sends, `count` is released by what
 /// it sends, and `logger` reads what `count` publishes.
@@ -49,8 +50,8 @@ fn tables(executor: &str) -> String {
         &channel("counted", "state", "count", "logger", "Word", "record = true\n"),
         &channel("even", "state", "steer", "filter", "Word", "record = true\nflow = \"synchronous\"\n"),
         &channel("served", "state", "serves", "logger", "Word", "record = true\n"),
-        "[channels.requests]\nkind = \"message\"\nfrom = [\"steer\", \"filter\"]\nto = \"serves\"\npayload = \"Word\"\n\
-         record = true\ncapacity = 8\ntakes-per-release = 4\n",
+        "[channels.requests]\nkind = \"message\"\nfrom = [\"steer\", \"filter\", \"source\"]\nto = \"serves\"\n\
+         payload = [\"Word\", \"Out\"]\nrecord = true\ncapacity = 8\ntakes-per-release = 4\n",
         &channel("noise", "state", "source", "steer", "Sample", "record = true\n"),
         "[channels.turn]\nkind = \"state\"\nfrom = [\"source\", \"steer\"]\nto = \"filter\"\npayload = \"Word\"\nrecord = true\n",
     ]
@@ -63,12 +64,23 @@ taut_run::payload_with! {
     struct Out { number: u64, sum: u64 }
 }
 
+taut_run::payload_with! {
+    "taut_run::zerocopy"
+    /// What is asked of `serves`.
+    enum Request {
+        Word(u64),
+        Out(Out),
+    }
+}
+
+type StoredRequest = <Request as OneOf>::Stored;
+
 struct Filter<'p> {
     samples: QueueReader<'p, [u32; 3]>,
     gain: StateReader<'p, u64>,
     even: StateReader<'p, u64>,
     turn: StateReader<'p, u64>,
-    requests: QueueWriter<'p, u64>,
+    requests: QueueWriter<'p, StoredRequest>,
     out: QueueWriter<'p, Out>,
     note: QueueWriter<'p, u64>,
     sum: u64,
@@ -103,7 +115,8 @@ impl Task for Filter<'_> {
         self.number += 1;
         let off = u64::from(self.number >= self.off_from);
         self.out.send(job, Out { number: self.number, sum: self.sum + off }).map_err(|_| Failure::Code(1))?;
-        self.requests.send(job, self.sum).map_err(|_| Failure::Code(4))?;
+        let request = Request::Out(Out { number: self.number, sum: self.sum });
+        self.requests.send_one_of(job, request).map_err(|_| Failure::Code(4))?;
         // The logger takes few of these, so most are refused.
         self.sum += u64::from(self.note.send(job, self.sum).is_err());
         if self.number.is_multiple_of(10) { Err(Failure::Code(7)) } else { Ok(()) }
@@ -112,7 +125,7 @@ impl Task for Filter<'_> {
 
 /// Its sum depends on who sent what, and in which order it came.
 struct Serves<'p> {
-    requests: MessageReader<'p, u64>,
+    requests: MessageReader<'p, StoredRequest>,
     served: StateWriter<'p, u64>,
     sum: u64,
 }
@@ -121,10 +134,16 @@ impl Component for Serves<'_> {}
 
 impl Task for Serves<'_> {
     fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
-        while let Some(request) = self.requests.next(job) {
+        while let Some(request) = self.requests.next_one_of(job) {
             let sender = request.sender.bytes().map(u64::from).sum::<u64>();
-            self.sum = self.sum.wrapping_mul(31).wrapping_add(*request.value ^ sender);
+            let value = match request.value {
+                Request::Word(word) => word,
+                Request::Out(Out { number, sum }) => number ^ sum,
+            };
+            self.sum = self.sum.wrapping_mul(31).wrapping_add(value ^ sender);
         }
+        // `source` sends values of no payload.
+        self.sum = self.sum.wrapping_add(self.requests.unknown() << 8);
         self.served.publish(job, self.sum).map_err(|_| Failure::Code(5))
     }
 }
@@ -148,6 +167,8 @@ fn set_up(app: &mut App<'_>, off_from: u64, burst: u32) -> Result<(), Error> {
         let mut samples = create.queue_writer::<[u32; 3]>("samples")?;
         let mut noise = create.state_writer::<[u32; 3]>("noise")?;
         let mut turn = create.state_writer::<u64>("turn")?;
+        let mut requests = create.queue_writer::<StoredRequest>("requests")?;
+        let of_no_payload = StoredRequest::read_from_bytes(&[7; 24]).unwrap();
         Ok(move |context: &mut Context<'_>| {
             let mut number = 0;
             for number in 0..burst {
@@ -162,6 +183,7 @@ fn set_up(app: &mut App<'_>, off_from: u64, burst: u32) -> Result<(), Error> {
                 number += 1;
                 let _ = samples.send(context, [number, number * 2, 7]);
                 let _ = turn.publish(context, number.into());
+                let _ = requests.send(context, of_no_payload);
             }
         })
     })?;
@@ -180,14 +202,14 @@ fn set_up(app: &mut App<'_>, off_from: u64, burst: u32) -> Result<(), Error> {
     app.task("steer", |create| {
         let (mut gain, mut number) = (create.state_writer("gain")?, 1u64);
         let (mut even, mut requests) =
-            (create.state_writer("even")?, create.queue_writer::<u64>("requests")?);
+            (create.state_writer("even")?, create.queue_writer::<StoredRequest>("requests")?);
         let _noise = create.state_reader::<[u32; 3]>("noise")?;
         let mut turn = create.state_writer("turn")?;
         Ok(each(move |job| {
             number += 1;
             even.publish(job, number * 2).map_err(|_| Failure::Code(4))?;
-            requests.send(job, number).map_err(|_| Failure::Code(5))?;
             turn.publish(job, number << 32).map_err(|_| Failure::Code(6))?;
+            requests.send_one_of(job, Request::Word(number)).map_err(|_| Failure::Code(5))?;
             gain.publish(job, number).map_err(|_| Failure::Code(3))
         }))
     })?;

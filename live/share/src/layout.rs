@@ -6,9 +6,10 @@
 //! The grammar of the words, without spaces:
 //!
 //! ```text
-//! value  = item | fields
-//! item   = number | "(" fields ")" | item "*" count | item "*.." count
+//! value  = item | fields | one-of
+//! item   = number | "(" fields ")" | "(" one-of ")" | item "*" count | item "*.." count
 //! fields = name ":" item { "," name ":" item }
+//! one-of = name "{" value "}" { "|" name "{" value "}" }
 //! number = "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "u64" | "i64" | "f32" | "f64"
 //! count  = a decimal number without sign and leading zeros
 //! name   = that of the field in the program, without the `r#` of a raw identifier, or its position from 0 in a struct
@@ -23,8 +24,9 @@
 //! | `frame:u64,levels:u8*176`      | a struct: its fields in the order of their addresses                    |
 //! | `at:u64,tip:(x:f32,y:f32)*2`   | a struct with structs in it                                             |
 //! | `u8*..1500`                    | a [`List`](crate::List) of up to 1500: a `u64` that says how many, and room for all |
+//! | `Volume{f32}\|Mute{channel:u8}` | one of them: a `u64` that says which, counted from 0, and room for the largest |
 //!
-//! There is no padding except after a list, whose room is a multiple of 8 bytes. So the words determine the place of
+//! There is no padding except after a list and after one of several, whose rooms are multiples of 8 bytes. So the words determine the place of
 //! each byte, and do not contain alignment. They contain names: if two numbers of one type change places, only the
 //! names show it.
 //!
@@ -63,6 +65,8 @@ pub enum Words {
     List(&'static Words, usize),
     /// Named fields.
     Fields(&'static [(&'static str, Words)]),
+    /// One of several, each with its name.
+    OneOf(&'static [(&'static str, Words)]),
 }
 
 impl Words {
@@ -80,7 +84,25 @@ impl Words {
                 }
                 sum
             }
+            Self::OneOf(all) => {
+                let (mut most, mut at) = (0, 0);
+                while at < all.len() {
+                    let bytes = all[at].1.bytes();
+                    most = if bytes > most { bytes } else { most };
+                    at += 1;
+                }
+                8 + most.next_multiple_of(8)
+            }
         }
+    }
+
+    /// Whether bytes are those of a value: of one of several, whether their number is that of one of them. Any bytes of the
+    /// right size are a value of another layout.
+    #[inline]
+    pub fn admits(&self, value: &[u8]) -> bool {
+        let Self::OneOf(all) = self else { return true };
+        let number = value.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes));
+        number.is_some_and(|number| number < all.len() as u64)
     }
 
     /// The name of a field from its text in the program: without the `r#` of a raw identifier. For [`layout!`](crate::layout!).
@@ -103,20 +125,31 @@ impl Words {
                 item.write_item(f)?;
                 write!(f, "*..{count}")
             }
-            Self::Fields(_) => write!(f, "({self})"),
+            Self::Fields(_) | Self::OneOf(_) => write!(f, "({self})"),
         }
     }
 }
 
 impl fmt::Display for Words {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Fields(fields) = self else { return self.write_item(f) };
-        for (at, (name, item)) in fields.iter().enumerate() {
-            f.write_str(if at == 0 { "" } else { "," })?;
-            write!(f, "{name}:")?;
-            item.write_item(f)?;
+        match self {
+            Self::Fields(fields) => {
+                for (at, (name, item)) in fields.iter().enumerate() {
+                    f.write_str(if at == 0 { "" } else { "," })?;
+                    write!(f, "{name}:")?;
+                    item.write_item(f)?;
+                }
+                Ok(())
+            }
+            Self::OneOf(all) => {
+                for (at, (name, value)) in all.iter().enumerate() {
+                    f.write_str(if at == 0 { "" } else { "|" })?;
+                    write!(f, "{name}{{{value}}}")?;
+                }
+                Ok(())
+            }
+            _ => self.write_item(f),
         }
-        Ok(())
     }
 }
 

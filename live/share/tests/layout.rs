@@ -63,6 +63,23 @@ fn words_are_those_of_the_grammar() {
     check::<Keywords>("type:u64,r:u32,match:u32");
 }
 
+/// One of several: a number in front of the largest, in whole words.
+#[test]
+fn one_of_several_has_room_for_the_largest() {
+    let words = |all| Words::OneOf(all);
+    let some = words(&[("Tip", Tip::WORDS), ("Names", <[u16; 5]>::WORDS), ("Off", u8::WORDS)]);
+    assert_eq!((some.to_string().as_str(), some.bytes()), ("Tip{x:f32,y:f32}|Names{u16*5}|Off{u8}", 8 + 16));
+    let inside = Words::Fields(&[("at", u64::WORDS), ("what", Words::OneOf(&[("Off", u8::WORDS)]))]);
+    assert_eq!((inside.to_string().as_str(), inside.bytes()), ("at:u64,what:(Off{u8})", 8 + 16));
+    let mut value = [0xFF; 24];
+    for (number, is_one) in [(0u64, true), (2, true), (3, false), (0x1_0000_0000, false), (u64::MAX, false)] {
+        value[..8].copy_from_slice(&number.to_ne_bytes());
+        assert_eq!(some.admits(&value), is_one, "{number}");
+    }
+    assert!(!some.admits(&[0; 7]), "too short");
+    assert!(Tip::WORDS.admits(&value), "any bytes");
+}
+
 #[test]
 fn any_difference_of_layouts_changes_their_words() {
     let all = [
@@ -78,6 +95,17 @@ fn any_difference_of_layouts_changes_their_words() {
         Words::Fields(&[("x", Tip::WORDS)]),
         Words::Fields(&[("x", f32::WORDS), ("y", u32::WORDS)]),
     ];
+    let payloads = [
+        Words::OneOf(&[("A", u8::WORDS), ("B", u8::WORDS)]),
+        Words::OneOf(&[("B", u8::WORDS), ("A", u8::WORDS)]),
+        Words::OneOf(&[("A", u8::WORDS)]),
+        Words::OneOf(&[("A", u8::WORDS), ("B", i8::WORDS)]),
+    ];
+    for (one, words) in payloads.iter().enumerate() {
+        for (other, others) in payloads.iter().enumerate() {
+            assert_eq!(words.to_string() == others.to_string(), one == other, "{words} and {others}");
+        }
+    }
     for (one, words) in all.iter().enumerate() {
         assert_eq!(words.bytes(), 8);
         for (other, others) in all.iter().enumerate() {

@@ -11,6 +11,9 @@ use crate::names::{Names, type_name, value_name};
 use crate::payloads::Payloads;
 use crate::template::fill;
 
+/// The path of the module of payloads, from a module of a party.
+const PAYLOADS: &str = "super::super::payload";
+
 /// What a party does with a channel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operation {
@@ -108,7 +111,7 @@ impl<'s> Ends<'s> {
 
     /// The path of a channel's payload, from a module of a party.
     pub(crate) fn payload(source: Source<'_>, channel: ChannelId) -> String {
-        format!("super::super::payload::{}", source.payloads.name(source.model.channel(channel).payload))
+        format!("{PAYLOADS}::{}", source.payloads.name(source.model.channel(channel).payload))
     }
 
     /// The fields of the party's `Io`; `of` is `<'p>` for a task.
@@ -201,7 +204,9 @@ impl<'s> Ends<'s> {
             true => ("", "", String::new()),
             false => ("<'p>", "<'_>", "'p, ".to_owned()),
         };
-        let target = format!("::taut::{}<{argument}{payload}>", self.layer(end).0);
+        let carried = self.source.model.channel(end.channel).payload;
+        let stored = self.source.payloads.stored(carried, PAYLOADS);
+        let target = format!("::taut::{}<{argument}{stored}>", self.layer(end).0);
         let derived = if self.is_client() { "        #[derive(Debug)]\n" } else { "" };
         let noun = if self.is_client() { "client" } else { "task" };
         let who = format!("{noun} `{}`", self.source.model.party_name(self.party));
@@ -216,11 +221,35 @@ impl<'s> Ends<'s> {
                 ("any", any),
                 ("target", &target),
                 ("only", only),
+                ("of_several", &self.of_several(end, any, &payload)),
                 ("message", &literal(&self.sentence(end, &who))),
                 ("notes", &self.source.lines.notes(&keys, "            ")),
                 ("refused", &self.refused(end, &payload)),
             ],
         )
+    }
+
+    /// The operations of an end of a message that carries several payloads: they have the enum of the payloads in place of what
+    /// the channel carries. Nothing for another end.
+    fn of_several(&self, end: &End, any: &str, payload: &str) -> String {
+        let model = self.source.model;
+        if !self.source.payloads.is_one_of(model.channel(end.channel).payload) {
+            return String::new();
+        }
+        let is_best_effort = matches!(self.party, PartyId::Task(_)) && !model.is_real_time(self.party);
+        let template = match (end.operation, self.is_client()) {
+            (Operation::Take, _) => include_str!("templates/take_one_of.rs.in"),
+            (_, true) => include_str!("templates/publish_one_of.rs.in"),
+            (_, false) if is_best_effort => {
+                concat!(
+                    include_str!("templates/send_one_of.rs.in"),
+                    include_str!("templates/until_stop.rs.in")
+                )
+            }
+            (_, false) => include_str!("templates/send_one_of.rs.in"),
+        };
+        let operations = fill(template, &[("payload", payload)]);
+        format!("        impl {}{any} {{\n{operations}        }}\n", end.of_type)
     }
 
     /// The operations that this end does not have, each to be refused where it is called.

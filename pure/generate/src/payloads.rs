@@ -17,7 +17,10 @@ impl<'m> Payloads<'m> {
     /// The types of this model's payloads; no two have one name.
     pub fn of(model: &'m Model) -> Self {
         let payloads = model.payloads();
-        let names = Names::with(&[]).add_all(payloads.iter().map(|payload| type_name(&payload.name)));
+        // One of several payloads has the name of its message, which stands in front of a `/`.
+        let stated =
+            |payload: &'m Payload| payload.name.split_once('/').map_or(&*payload.name, |(name, _)| name);
+        let names = Names::with(&[]).add_all(payloads.iter().map(|payload| type_name(stated(payload))));
         Self { payloads, names }
     }
 
@@ -26,11 +29,30 @@ impl<'m> Payloads<'m> {
         &self.names[at]
     }
 
+    /// The type that a channel of the payload at this position carries, if `path` leads to the items of [`Payloads::text`]:
+    /// of one of several payloads the stored form of the enum.
+    pub fn stored(&self, at: usize, path: &str) -> String {
+        let name = &self.names[at];
+        match self.is_one_of(at) {
+            true => format!("<{path}::{name} as ::taut::OneOf>::Stored"),
+            false => format!("{path}::{name}"),
+        }
+    }
+
+    /// Whether the payload at this position is one of several.
+    pub fn is_one_of(&self, at: usize) -> bool {
+        !self.payloads[at].one_of.is_empty()
+    }
+
     /// The items that define all types, public, without a name of anything outside but `::taut` and `::core`. A payload
-    /// that is one number or array is an alias; any other is a struct with the manifest's fields.
+    /// that is one number or array is an alias; one of several is an enum; any other is a struct with the manifest's fields.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (payload, name) in self.payloads.iter().zip(&self.names) {
+            if !payload.one_of.is_empty() {
+                self.one_of(payload, name, &mut text);
+                continue;
+            }
             let doc = format!("    /// The payload `{}`.\n", payload.name);
             let has = |word: &&str| payload.fields.iter().any(|field| field.name == *word);
             match payload.fields.as_slice() {
@@ -51,11 +73,33 @@ impl<'m> Payloads<'m> {
         }
         text
     }
+
+    /// The enum of a message that carries several payloads.
+    fn one_of(&self, payload: &Payload, name: &str, text: &mut String) {
+        let variant = |one: &Payload| {
+            let at = self.payloads.iter().position(|other| other.name == one.name).unwrap_or_default();
+            let of_type = self.name(at);
+            let word = if *of_type == one.name { String::new() } else { format!(" = {:?}", one.name) };
+            format!("            /// The payload `{}`.\n            {of_type}({of_type}){word},\n", one.name)
+        };
+        let (message, _) = payload.name.split_once('/').unwrap_or((&payload.name, ""));
+        let variants: String = payload.one_of.iter().map(variant).collect();
+        let _ = write!(
+            text,
+            "    ::taut::payload! {{\n        /// A value of message `{message}`: one of its payloads.\n        #[derive({})]\n        \
+             pub enum {name} {{\n{variants}        }}\n    }}\n",
+            equality(payload)
+        );
+    }
 }
 
 fn equality(payload: &Payload) -> &'static str {
+    if has_floats(payload) { "PartialEq" } else { "PartialEq, Eq" }
+}
+
+fn has_floats(payload: &Payload) -> bool {
     let is_float = |field: &PayloadField| matches!(field.scalar, Scalar::F32 | Scalar::F64);
-    if payload.fields.iter().any(is_float) { "PartialEq" } else { "PartialEq, Eq" }
+    payload.fields.iter().any(is_float) || payload.one_of.iter().any(has_floats)
 }
 
 fn struct_fields(fields: &[PayloadField], names: &[String], indent: &str) -> String {

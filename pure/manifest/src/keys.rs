@@ -712,7 +712,12 @@ static CHANNEL: Table = Table {
              that send; of alarms, the tasks that set them.",
         ),
         key("to", PARTIES, Need::Ruled, "The tasks or clients that read."),
-        key("payload", Type::Text, Need::Required, "The type of a value: a name of `[payloads]`."),
+        key(
+            "payload",
+            Type::OneOrMany(&Type::Text),
+            Need::Required,
+            "The type of a value: a name of `[payloads]`; of a message also a list, of which each value is one.",
+        ),
         key(
             "capacity",
             CAPACITY,
@@ -767,7 +772,8 @@ static CHANNEL: Table = Table {
             "order-by",
             Type::Text,
             Need::Optional,
-            "The field of a message's payload, a whole number, that says how urgent a value is under `order = \"specified\"`.",
+            "The field of a message's payload, a whole number, that says how urgent a value is under `order = \"specified\"`; \
+             several payloads have it at one place.",
         ),
         key(
             "sends-by-sender",

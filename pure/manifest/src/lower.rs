@@ -175,7 +175,7 @@ fn payload(name: String, fields: Option<&Fields<'_>>) -> Payload {
             list.push(PayloadField { name: String::new(), scalar, len: len.unwrap_or(unknown.1) });
         }
     }
-    Payload { name, fields: list }
+    Payload::new(name, list)
 }
 
 /// `heap`: the policy of a real-time task that does not state one.
@@ -294,11 +294,13 @@ fn texts(items: &[Item<'_>]) -> Vec<String> {
 
 fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
     let word = |key: &str| fields.and_then(|fields| fields.word(key));
-    let parties = |key: &str| fields.map_or(Vec::new(), |fields| texts(fields.many(key)));
+    let names = |key: &str| fields.map_or(Vec::new(), |fields| texts(fields.many(key)));
     let count = |key: &str| {
         let count = fields.and_then(|fields| u32::try_from(fields.integer(key)?).ok());
         count.unwrap_or(1)
     };
+    let mut payloads = names("payload");
+    let one_of = if payloads.len() > 1 { std::mem::take(&mut payloads) } else { Vec::new() };
     let order = fields.filter(|fields| fields.is_written("order")).and_then(|fields| fields.word("order"));
     let order = order.and_then(MessageOrder::from_word);
     let late = fields.filter(|fields| fields.is_written("late")).and_then(|fields| fields.word("late"));
@@ -328,9 +330,11 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
             // A message is divided into queues, and a broadcast is a queue with several readers.
             _ => ChannelKind::Queue,
         },
-        from: parties("from"),
-        to: parties("to"),
-        payload: fields.and_then(|fields| fields.text("payload")).unwrap_or_default().to_owned(),
+        from: names("from"),
+        to: names("to"),
+        // A list of one name is that name.
+        payload: payloads.pop().unwrap_or_default(),
+        one_of,
         capacity: fields.and_then(|fields| fields.integer("capacity")),
         overflow: match word("overflow") {
             Some("drop-oldest") => OverflowPolicy::DropOldest,
@@ -340,7 +344,7 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
         },
         reception: word("reception").and_then(Reception::from_word).unwrap_or_default(),
         flow: word("flow").and_then(Flow::from_word).unwrap_or_default(),
-        delayed: parties("delayed"),
+        delayed: names("delayed"),
         mechanism: word("mechanism").and_then(Mechanism::from_word),
         sends_per_release: count("sends-per-release"),
         takes_per_release: count("takes-per-release"),

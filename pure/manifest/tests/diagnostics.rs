@@ -442,6 +442,46 @@ fn messages_that_cannot_be() {
     insta::assert_snapshot!(shown(&text));
 }
 
+/// Lists of payloads.
+#[test]
+fn payloads_that_cannot_be() {
+    let mut text = format!(
+        "{HEAD}[payloads]\nP = {{ fields = {{ at = \"u32\", urgency = \"u16\", low = \"u16\" }} }}\n\
+         Q = {{ fields = {{ urgency = \"u16\", low = \"u16\" }} }}\nR = {{ type = \"u8\", len = 1048576 }}\n\
+         [clients.ui]\n[tasks.idle]\nclass = \"best-effort\"\n"
+    );
+    for (task, period) in [("a", 4), ("c", 2)] {
+        text.push_str(&format!(
+            "[tasks.{task}]\narrival = {{ periodic = \"{period}ms\" }}\ndeadline = \"2ms\"\n\
+             wcet = {{ value = \"100us\", source = \"guess\" }}\n"
+        ));
+    }
+    for (name, keys) in [
+        ("of-queue", "kind = \"queue\"\nfrom = \"a\"\nto = \"c\"\npayload = [\"P\", \"Q\"]"),
+        ("of-state", "kind = \"state\"\nfrom = \"a\"\nto = \"c\"\npayload = [\"P\", \"Q\"]"),
+        ("of-alarm", "kind = \"alarm\"\nfrom = \"a\"\nto = \"c\"\ncapacity = 2\npayload = [\"P\", \"Q\"]"),
+        ("none", "kind = \"message\"\nfrom = \"a\"\nto = \"c\"\npayload = []"),
+        ("one", "kind = \"message\"\nfrom = \"a\"\nto = \"c\"\npayload = [\"P\"]"),
+        ("twice", "kind = \"message\"\nfrom = [\"a\", \"ui\"]\nto = \"c\"\npayload = [\"P\", \"Q\", \"P\"]"),
+        ("unknown", "kind = \"message\"\nfrom = [\"a\", \"ui\"]\nto = \"c\"\npayload = [\"P\", \"PP\"]"),
+        ("number", "kind = \"message\"\nfrom = [\"a\", \"ui\"]\nto = \"c\"\npayload = [\"P\", 3]"),
+        ("large", "kind = \"message\"\nfrom = [\"idle\", \"ui\"]\nto = \"c\"\npayload = [\"P\", \"R\"]"),
+        (
+            "ordered",
+            "kind = \"message\"\nfrom = [\"a\", \"ui\"]\nto = \"c\"\npayload = [\"P\", \"Q\"]\n\
+             order = \"specified\"\norder-by = \"urgency\"",
+        ),
+        (
+            "not-ordered",
+            "kind = \"message\"\nfrom = [\"a\", \"ui\"]\nto = \"c\"\npayload = [\"P\", \"Q\"]\n\
+             order = \"specified\"\norder-by = \"at\"",
+        ),
+    ] {
+        text.push_str(&format!("[channels.{name}]\n{keys}\n"));
+    }
+    insta::assert_snapshot!(shown(&text));
+}
+
 /// What alarms refuse that other messages do not, and the other way round.
 #[test]
 fn alarms_that_cannot_be() {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_policy::{ChannelKind, Flow, LatePolicy, Mechanism, MessageOrder, OverflowPolicy, Reception};
+use taut_policy::{
+    ChannelKind, Flow, LatePolicy, Mechanism, MessageOrder, OverflowPolicy, PAYLOAD_NUMBER_BYTES, Reception,
+};
 
 use crate::PartyId;
 
@@ -111,8 +113,11 @@ pub const BLOCK_BYTES_MAX: u32 = 64 << 20;
 pub struct Payload {
     /// Its name in the manifest.
     pub name: String,
-    /// Its fields in memory order; at least one.
+    /// Its fields in memory order; at least one, but none of a value that is one of several payloads.
     pub fields: Vec<PayloadField>,
+    /// The payloads of which a value is one, each by the number that says which it is, from 0. [`crate::Draft::build`] makes
+    /// such a payload for each message that carries several.
+    pub one_of: Vec<Payload>,
 }
 
 /// One field of a payload: `len` scalars of one type.
@@ -179,8 +184,19 @@ impl Scalar {
 }
 
 impl Payload {
-    /// Bytes of a value; `None` on overflow of 32 bits. There is no padding, not even at the end.
+    /// A value with these fields.
+    pub fn new(name: impl Into<String>, fields: Vec<PayloadField>) -> Self {
+        Self { name: name.into(), fields, one_of: Vec::new() }
+    }
+
+    /// Bytes of a value; `None` on overflow of 32 bits. There is no padding, not even at the end. One of several payloads has
+    /// the size of the largest, in whole words of 8 bytes, behind its number.
     pub fn size(&self) -> Option<u32> {
+        if !self.one_of.is_empty() {
+            let mut sizes = self.one_of.iter().map(Self::size);
+            let most = sizes.try_fold(0, |most, size| Some(most.max(size?)))?;
+            return most.checked_next_multiple_of(8)?.checked_add(PAYLOAD_NUMBER_BYTES);
+        }
         let mut bytes = 0u32;
         for field in &self.fields {
             bytes = bytes.checked_add(field.scalar.size().checked_mul(field.len)?)?;
@@ -188,8 +204,13 @@ impl Payload {
         Some(bytes)
     }
 
-    /// The layout in one line, on which code and manifest must agree: `sequence:u64,levels:u8*176`.
+    /// The layout in one line, on which code and manifest must agree: `sequence:u64,levels:u8*176`; of one of several
+    /// payloads `Volume{value:f32}|Mute{u8}`.
     pub fn layout(&self) -> String {
+        if !self.one_of.is_empty() {
+            let one = |of: &Self| format!("{}{{{}}}", of.name, of.layout());
+            return self.one_of.iter().map(one).collect::<Vec<_>>().join("|");
+        }
         let field = |f: &PayloadField| match (f.name.as_str(), f.len) {
             ("", 1) => f.scalar.name().to_owned(),
             ("", n) => format!("{}*{n}", f.scalar.name()),
@@ -197,6 +218,27 @@ impl Payload {
             (name, n) => format!("{name}:{}*{n}", f.scalar.name()),
         };
         self.fields.iter().map(field).collect::<Vec<_>>().join(",")
+    }
+
+    /// Where the field of this name lies, in bytes, and its type, if it is one whole number; of one of several payloads, if
+    /// all of them have it, of one type at one place.
+    pub fn whole_number(&self, name: &str) -> Option<(u64, Scalar)> {
+        if let Some((first, others)) = self.one_of.split_first() {
+            let (place, scalar) = first.whole_number(name)?;
+            let is_same = |other: &Self| other.whole_number(name) == Some((place, scalar));
+            return others
+                .iter()
+                .all(is_same)
+                .then_some((place.saturating_add(PAYLOAD_NUMBER_BYTES.into()), scalar));
+        }
+        let mut place = 0u64;
+        for field in &self.fields {
+            if !name.is_empty() && field.name == name {
+                return (field.len == 1 && field.scalar.is_whole()).then_some((place, field.scalar));
+            }
+            place = place.saturating_add(u64::from(field.scalar.size()) * u64::from(field.len));
+        }
+        None
     }
 }
 
@@ -215,12 +257,42 @@ mod tests {
     fn layout_is_one_line() {
         let field = |name: &str, scalar, len| PayloadField { name: name.into(), scalar, len };
         let fields = vec![field("sequence", Scalar::U64, 1), field("levels", Scalar::U8, 176)];
-        let payload = Payload { name: "Levels".into(), fields };
+        let payload = Payload::new("Levels", fields);
         assert_eq!(payload.layout(), "sequence:u64,levels:u8*176");
         assert_eq!(payload.size(), Some(184));
-        let audio = Payload { name: "Audio".into(), fields: vec![field("", Scalar::I16, 128)] };
+        let audio = Payload::new("Audio", vec![field("", Scalar::I16, 128)]);
         assert_eq!(audio.layout(), "i16*128");
-        let huge = Payload { name: "Huge".into(), fields: vec![field("", Scalar::U64, u32::MAX)] };
+        let huge = Payload::new("Huge", vec![field("", Scalar::U64, u32::MAX)]);
         assert_eq!(huge.size(), None);
+        let one_of = |one_of: Vec<Payload>| Payload { one_of, ..Payload::new("all", Vec::new()) };
+        let some = one_of(vec![payload.clone(), audio.clone()]);
+        assert_eq!(some.layout(), "Levels{sequence:u64,levels:u8*176}|Audio{i16*128}");
+        assert_eq!(some.size(), Some(8 + 256));
+        let odd = Payload::new("Odd", vec![field("", Scalar::U8, 3)]);
+        assert_eq!(one_of(vec![odd.clone(), odd]).size(), Some(8 + 8));
+        assert_eq!(one_of(vec![audio, huge]).size(), None);
+        let almost = Payload::new("Almost", vec![field("", Scalar::U8, u32::MAX - 7)]);
+        assert_eq!(one_of(vec![almost.clone(), almost]).size(), None, "the number does not fit");
+    }
+
+    #[test]
+    fn a_number_that_all_have_is_found() {
+        let field = |name: &str, scalar, len| PayloadField { name: name.into(), scalar, len };
+        let first = |name: &str, scalar| {
+            Payload::new(name, vec![field("at", scalar, 1), field("urgency", Scalar::I16, 1)])
+        };
+        let (wide, also) = (first("Wide", Scalar::U32), first("Also", Scalar::I32));
+        let narrow = first("Narrow", Scalar::U16);
+        assert_eq!(wide.whole_number("urgency"), Some((4, Scalar::I16)));
+        assert_eq!(wide.whole_number(""), None);
+        let of = |one: &Payload, other: &Payload| {
+            let one_of = vec![one.clone(), other.clone()];
+            Payload { one_of, ..Payload::new("all", Vec::new()) }.whole_number("urgency")
+        };
+        assert_eq!(of(&wide, &also), Some((12, Scalar::I16)));
+        assert_eq!(of(&wide, &narrow), None, "at another place");
+        let array =
+            Payload::new("Array", vec![field("at", Scalar::U32, 1), field("urgency", Scalar::I16, 2)]);
+        assert_eq!(of(&wide, &array), None, "not one number");
     }
 }

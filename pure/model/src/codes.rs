@@ -90,6 +90,7 @@ codes! { $
     421 BAD_ALARM "an alarm that cannot be set"
     425 BAD_ORDER "a message that cannot be ordered as it asks"
     427 BAD_BULK "a bulk channel of another process"
+    430 SEVERAL_PAYLOADS "several payloads where a channel can have one"
     450 BAD_SOURCES "several sources where one is needed"
     501 CORE_NOT_OWNED "a core that does not belong to the application"
     502 CORE_TWICE "a core is listed twice"

@@ -237,6 +237,9 @@ pub struct ChannelDraft {
     pub to: Vec<String>,
     /// The payload's name.
     pub payload: String,
+    /// The names of the payloads of a message that carries several; otherwise empty. [`Draft::build`] makes one payload of
+    /// them, and names it in `payload`.
+    pub one_of: Vec<String>,
     /// Any whole number that the manifest states; `None` for `"auto"`.
     pub capacity: Option<i64>,
     pub overflow: OverflowPolicy,
@@ -303,6 +306,11 @@ impl ChannelDraft {
     /// Whether it is a lane of this message.
     pub(crate) fn is_lane_of(&self, message: &str) -> bool {
         self.lane.as_ref().is_some_and(|lane| lane.message == message)
+    }
+
+    /// Whether it carries the payload of this name, alone or as one of several.
+    pub(crate) fn carries(&self, payload: &str) -> bool {
+        self.payload == payload || self.one_of.iter().any(|one| one == payload)
     }
 }
 

@@ -34,10 +34,10 @@ fn empty() -> Draft {
             executor: taut_model::Executor::Auto,
             group: None,
         },
-        payloads: vec![Payload {
-            name: "Sample".into(),
-            fields: vec![PayloadField { name: String::new(), scalar: Scalar::F32, len: 1 }],
-        }],
+        payloads: vec![Payload::new(
+            "Sample",
+            vec![PayloadField { name: String::new(), scalar: Scalar::F32, len: 1 }],
+        )],
         services: Vec::new(),
         modes: Vec::new(),
         resources: Vec::new(),
@@ -88,6 +88,7 @@ fn queue(name: &str, from: &str, to: &str) -> ChannelDraft {
         from: vec![from.into()],
         to: vec![to.into()],
         payload: "Sample".into(),
+        one_of: Vec::new(),
         capacity: None,
         overflow: OverflowPolicy::Reject,
         reception: Reception::default(),

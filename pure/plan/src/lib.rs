@@ -23,6 +23,7 @@ mod lock;
 mod message;
 mod modes;
 mod number;
+mod one_of;
 mod overrides;
 mod recorded;
 mod server;
@@ -41,6 +42,7 @@ pub use lock::{NotExecuted, PlanTextError, digest};
 pub use message::{Message, MessageSender};
 pub use modes::explain_mode;
 pub use number::WholeNumber;
+pub use one_of::payloads_of;
 pub use overrides::{Overrides, Pin};
 pub use recorded::NotReplayed;
 pub use server::ServerPlan;
@@ -54,9 +56,9 @@ pub use sources::{SourceView, SourcedState};
 pub use taut_policy::{
     AfterFailure, Aim, Arrival, ChannelKind, ClientReads, Evidence, EvidenceFile, FailureRemedy, Flow,
     HeapPolicy, LatePolicy, LockingProtocol, Mechanism, MechanismForm, MessageOrder, OnFailure,
-    OnMissingPrivilege, OverflowPolicy, Overrun, PROBE_PERIOD, PROBE_PRIORITY, STACK_BYTES, STAMP_BYTES,
-    SchedulingPolicy, ServerPolicy, ServiceStart, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN,
-    VALUE_SLOT_BYTES, Waiting, Way, is_name, lock_mechanisms, spare_slots, value_slots,
+    OnMissingPrivilege, OverflowPolicy, Overrun, PAYLOAD_NUMBER_BYTES, PROBE_PERIOD, PROBE_PRIORITY,
+    STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy, ServiceStart, VALUE_RING_BYTES_MAX,
+    VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, Waiting, Way, is_name, lock_mechanisms, spare_slots, value_slots,
 };
 pub use taut_time::Size;
 pub use valid::{Invalid, ValidPlan};

@@ -9,7 +9,7 @@ use serde::Serialize;
 use taut_policy::MessageOrder;
 use taut_time::Duration;
 
-use crate::{ChannelPlan, ClassPlan, Plan};
+use crate::{ChannelPlan, ClassPlan, Plan, payloads_of};
 
 /// A message: the lanes of one name, in the order in which its receiver takes from them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -23,6 +23,9 @@ pub struct Message<'p> {
     /// The field of the values that decides, if the order is by a field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<&'p str>,
+    /// The payloads of which each value is one, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub payloads: Vec<&'p str>,
     /// The most values that a job of the receiver takes.
     pub takes: u32,
     /// The receiver's period, or the least time between two of its releases.
@@ -95,6 +98,7 @@ impl Plan {
             receiver: &reader.name,
             order: lane.order,
             by: lane.by.as_deref(),
+            payloads: payloads_of(&first.layout).into_iter().map(|(name, _)| name).collect(),
             takes: lane.takes,
             every,
             used_permille: u64::try_from(used.div_ceil(1_000)).unwrap_or(u64::MAX),
@@ -127,6 +131,9 @@ impl Message<'_> {
         let _ = write!(head, "{} taken every {}, {order}", self.takes, self.every);
         if !timed {
             let _ = write!(head, "; {whole}.{tenths} % used");
+        }
+        if !self.payloads.is_empty() {
+            let _ = write!(head, "; each is one of {}", self.payloads.join(", "));
         }
         let width = self.senders.iter().map(|sender| sender.name.len()).max().unwrap_or(0);
         let sender = |of: &MessageSender<'_>| {

@@ -3,6 +3,8 @@
 
 //! Where a field of a value lies.
 
+use crate::{PAYLOAD_NUMBER_BYTES, payloads_of};
+
 /// A field of a value that is one whole number, in the processor's byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WholeNumber {
@@ -15,9 +17,18 @@ pub struct WholeNumber {
 }
 
 impl WholeNumber {
-    /// The field of this name in a layout without structs in it, such as `urgency:u8,what:u8*7`; `None` if it has no such
-    /// field, or if that is something else.
+    /// The field of this name in a layout without structs in it, such as `urgency:u8,what:u8*7`; in one of several payloads,
+    /// if all of them have it, of one type at one place. `None` if there is no such field, or if that is something else.
     pub fn in_layout(layout: &str, name: &str) -> Option<Self> {
+        let payloads = payloads_of(layout);
+        let Some(((_, first), others)) = payloads.split_first() else { return Self::in_fields(layout, name) };
+        let found = Self::in_fields(first, name)?;
+        let is_same = |(_, other): &(&str, &str)| Self::in_fields(other, name) == Some(found);
+        let offset = found.offset.checked_add(PAYLOAD_NUMBER_BYTES as usize)?;
+        others.iter().all(is_same).then_some(Self { offset, ..found })
+    }
+
+    fn in_fields(layout: &str, name: &str) -> Option<Self> {
         let mut offset = 0_usize;
         for field in layout.split(',') {
             let (its_name, item) = field.split_once(':')?;
@@ -83,6 +94,13 @@ mod tests {
         }
         for layout in ["u64*2", "", "at:(x:u8),b:u8", "at:u128,b:u8", "a:u8*x,b:u8", "a:u8*..3,b:u8"] {
             assert_eq!(WholeNumber::in_layout(layout, "b"), None, "{layout}");
+        }
+        let found = |layout| WholeNumber::in_layout(layout, "b");
+        let all = "X{a:u32,b:i16,c:u16}|Y{a:f32,b:i16,d:u8*2}";
+        assert_eq!(found(all), Some(WholeNumber { offset: 12, bytes: 2, signed: true }));
+        for not_in_all in ["X{a:u32,b:i16,c:u16}|Y{a:f32,b:u16}", "X{a:u32,b:i32}|Y{b:i32}", "X{b:u8}|Y{u8}"]
+        {
+            assert_eq!(found(not_in_all), None, "{not_in_all}");
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::{ChannelKind, ChannelPlan, ClassPlan, Plan, ResourcePlan};
+use crate::{ChannelKind, ChannelPlan, ClassPlan, PAYLOAD_NUMBER_BYTES, Plan, ResourcePlan, payloads_of};
 
 /// Why a recorded run does not replay the code of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,30 +58,43 @@ fn reads(channel: &ChannelPlan, task: &str) -> bool {
 
 impl ChannelPlan {
     /// The definition of a ROS 1 message whose bytes are those of a value: a field in each line. A value of a single number
-    /// or array has the field `value`.
+    /// or array has the field `value`. One of several payloads has a constant for each, the number that says which it is, and
+    /// its bytes.
     pub fn ros_definition(&self) -> String {
-        let field = |item: &str, name: &str| {
-            let (number, count) =
-                item.split_once('*').map_or((item, None), |(number, count)| (number, Some(count)));
-            let number = match number.split_at_checked(1)? {
-                ("u", bits) => format!("uint{bits}"),
-                ("i", bits) => format!("int{bits}"),
-                ("f", bits) => format!("float{bits}"),
-                _ => return None,
-            };
-            if !count.is_none_or(|count| count.bytes().all(|digit| digit.is_ascii_digit())) {
-                return None;
-            }
-            let count = count.map_or(String::new(), |count| format!("[{count}]"));
-            Some(format!("{number}{count} {}\n", name.replace('-', "_")))
-        };
+        let payloads = payloads_of(&self.layout);
+        if !payloads.is_empty() {
+            let names = payloads.iter().zip(0u64..);
+            let constants = names.map(|((name, _), number)| format!("uint64 {}={number}\n", ros_name(name)));
+            let bytes = self.size.saturating_sub(PAYLOAD_NUMBER_BYTES);
+            return constants.chain([format!("uint64 payload\nuint8[{bytes}] bytes\n")]).collect();
+        }
         let fields = self.layout.split(',').map(|of| match of.split_once(':') {
-            Some((name, item)) => field(item, name),
-            None => field(of, "value"),
+            Some((name, item)) => ros_field(item, name),
+            None => ros_field(of, "value"),
         });
         // A plan of another version may have layouts that this one does not know: then they are bytes.
         fields.collect::<Option<String>>().unwrap_or_else(|| format!("uint8[{}] bytes\n", self.size))
     }
+}
+
+fn ros_name(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+/// The line of a field; `None` if it is neither a number nor an array of numbers.
+fn ros_field(item: &str, name: &str) -> Option<String> {
+    let (number, count) = item.split_once('*').map_or((item, None), |(number, count)| (number, Some(count)));
+    let number = match number.split_at_checked(1)? {
+        ("u", bits) => format!("uint{bits}"),
+        ("i", bits) => format!("int{bits}"),
+        ("f", bits) => format!("float{bits}"),
+        _ => return None,
+    };
+    if !count.is_none_or(|count| count.bytes().all(|digit| digit.is_ascii_digit())) {
+        return None;
+    }
+    let count = count.map_or(String::new(), |count| format!("[{count}]"));
+    Some(format!("{number}{count} {}\n", ros_name(name)))
 }
 
 impl Plan {

@@ -11,7 +11,7 @@ use taut_model::{
     ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft,
     LatePolicy, MessageLane, MessageOrder, Scalar, TaskDraft, TriggerDraft, codes,
 };
-use taut_plan::{ClassPlan, Plan, ValidPlan, explain_channel};
+use taut_plan::{ClassPlan, Plan, ValidPlan, WholeNumber, explain_channel};
 
 const SENDERS: [&str; 4] = ["slow", "panel", "fast", "logger"];
 
@@ -123,6 +123,37 @@ fn specified() -> Draft {
     )];
     by(&mut draft, Some("level"));
     draft
+}
+
+/// Several payloads: a lane has room for the largest behind its number, and a number that all have at one place orders it.
+#[test]
+fn several_payloads_share_a_lane() {
+    let mut draft = draft(MessageOrder::Specified);
+    draft.payloads = vec![
+        payload(
+            "Volume",
+            &[("urgency", Scalar::U16, 1), ("fade", Scalar::U16, 3), ("level", Scalar::F32, 3)],
+        ),
+        payload("mute", &[("urgency", Scalar::U16, 1)]),
+    ];
+    draft.channels[0].payload = String::new();
+    draft.channels[0].one_of = ["Volume", "mute"].map(String::from).to_vec();
+    by(&mut draft, Some("urgency"));
+    let plan = proven(&draft);
+    for lane in &plan.channels {
+        assert_eq!(lane.layout, "Volume{urgency:u16,fade:u16*3,level:f32*3}|mute{urgency:u16}");
+        assert_eq!(lane.size, 8 + 24);
+        let urgency = WholeNumber::in_layout(&lane.layout, "urgency");
+        assert_eq!(urgency, Some(WholeNumber { offset: 8, bytes: 2, signed: false }));
+        assert_eq!(
+            lane.ros_definition(),
+            "uint64 Volume=0\nuint64 mute=1\nuint64 payload\nuint8[24] bytes\n"
+        );
+    }
+    let message = plan.message("requests").expect("a message");
+    assert_eq!(message.payloads, ["Volume", "mute"]);
+    assert!(message.lines()[0].ends_with("% used; each is one of Volume, mute"), "{}", message.lines()[0]);
+    assert_eq!(proven(&specified()).message("requests").expect("a message").payloads, [""; 0]);
 }
 
 /// As the manifest states `order-by`.

@@ -169,6 +169,8 @@ impl Reception {
 
 /// Bytes that the runtime puts in front of every value that it copies: the time of sending and the sequence number, 8 each.
 pub const STAMP_BYTES: u32 = 16;
+/// Bytes of the number, from 0, that says which of several payloads a value is. It lies in front of the payload.
+pub const PAYLOAD_NUMBER_BYTES: u32 = 8;
 /// Alignment of every object in a memory map, and the size of the line that wakes a receiver: two cache lines, since
 /// processors fetch them in pairs.
 pub const LINE_BYTES: u64 = 128;

@@ -89,7 +89,8 @@ pub use attribute::Attribute;
 pub use background::Background;
 pub use budget::{Budget, Overrun, Remedy, Trouble};
 pub use channel::{
-    ChannelKind, Flow, LINE_BYTES, LatePolicy, MessageOrder, OverflowPolicy, Reception, STAMP_BYTES,
+    ChannelKind, Flow, LINE_BYTES, LatePolicy, MessageOrder, OverflowPolicy, PAYLOAD_NUMBER_BYTES, Reception,
+    STAMP_BYTES,
 };
 pub use dfp::Dfp;
 pub use edf::Edf;

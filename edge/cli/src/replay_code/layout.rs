@@ -3,6 +3,11 @@
 
 //! The first number of a value that differs from another value, by its place in the layout.
 
+use taut_plan::{PAYLOAD_NUMBER_BYTES, payloads_of};
+
+/// The bytes that say which of several payloads a value is.
+type Number = [u8; PAYLOAD_NUMBER_BYTES as usize];
+
 /// A number of a value: its place, as `levels[3]`, and both numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DifferingField {
@@ -12,8 +17,27 @@ pub(crate) struct DifferingField {
     pub(crate) replayed: String,
 }
 
-/// The first number in which two values of a layout differ; `None` if they are equal, or not of the layout.
+/// The first number in which two values of a layout differ; `None` if they are equal, or not of the layout. Of one of
+/// several payloads, the place begins with the name of the payload, or is empty if they are two.
 pub(crate) fn first_difference(layout: &str, was: &[u8], is: &[u8]) -> Option<DifferingField> {
+    let payloads = payloads_of(layout);
+    if payloads.is_empty() {
+        return first_difference_in_fields(layout, was, is);
+    }
+    let (was_number, was) = was.split_first_chunk()?;
+    let (is_number, is) = is.split_first_chunk()?;
+    let payload = |number: &Number| payloads.get(usize::try_from(u64::from_le_bytes(*number)).ok()?);
+    let (name, layout) = payload(was_number)?;
+    if was_number != is_number {
+        let (recorded, replayed) = ((*name).to_owned(), payload(is_number)?.0.to_owned());
+        return Some(DifferingField { place: String::new(), recorded, replayed });
+    }
+    let field = first_difference_in_fields(layout, was, is)?;
+    let dot = if field.place.is_empty() || field.place.starts_with('[') { "" } else { "." };
+    Some(DifferingField { place: format!("{name}{dot}{}", field.place), ..field })
+}
+
+fn first_difference_in_fields(layout: &str, was: &[u8], is: &[u8]) -> Option<DifferingField> {
     let mut at = 0usize;
     for field in layout.split(',') {
         let (name, item) = field.split_once(':').unwrap_or(("", field));
@@ -89,6 +113,26 @@ mod tests {
         let single = first_difference("u8", &[1], &[2]).unwrap();
         assert_eq!((single.place.as_str(), single.recorded.as_str()), ("", "1"));
         assert_eq!(first_difference("i16*2", &[0; 4], &[0, 0, 1, 0]).unwrap().place, "[1]");
+    }
+
+    /// Of one of several payloads: which, and then what is in it.
+    #[test]
+    fn payloads_are_named() {
+        let layout = "Volume{left:f32,right:f32}|Mute{u8*2}";
+        let value = |number: u64, rest: [u8; 8]| [number.to_le_bytes(), rest].concat();
+        let volume = |left: f32, right: f32| {
+            value(0, [left.to_le_bytes(), right.to_le_bytes()].concat().try_into().unwrap())
+        };
+        let found = |was: &[u8], is: &[u8]| {
+            first_difference(layout, was, is).map(|found| (found.place, found.recorded, found.replayed))
+        };
+        let expected = |place: &str, was: &str, is: &str| Some((place.into(), was.into(), is.into()));
+        assert_eq!(found(&volume(1.0, 2.0), &volume(1.0, 2.5)), expected("Volume.right", "2", "2.5"));
+        let mute = |second| value(1, [1, second, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(found(&mute(2), &mute(3)), expected("Mute[1]", "2", "3"));
+        assert_eq!(found(&volume(1.0, 2.0), &mute(3)), expected("", "Volume", "Mute"));
+        assert_eq!(found(&value(2, [0; 8]), &value(2, [1; 8])), None, "no such payload");
+        assert_eq!(found(&[0; 7], &[1; 7]), None, "too short");
     }
 
     /// A recorded plan may say anything.

@@ -44,7 +44,7 @@ pub(crate) fn main_rs(model: &Model) -> String {
 
 /// The type of a payload.
 fn type_name(model: &Model, at: usize) -> String {
-    format!("payload::{}", Payloads::of(model).name(at))
+    Payloads::of(model).stored(at, "payload")
 }
 
 /// The calls that give the application its code.

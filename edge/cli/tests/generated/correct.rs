@@ -9,7 +9,7 @@ mod resource {
     pub(crate) type Bus = u64;
 }
 
-use manifest::payload::{Level, Sample};
+use manifest::payload::{Level, Requests, Sample};
 use manifest::{Ready, Resources, Setup, Tasks, client, task};
 use taut::{AttachError, Context, Error, Failure, Job, Scope};
 
@@ -36,6 +36,7 @@ impl task::Sense for Sense<'_> {
         let mut image = io.images.loan(job)?;
         image.value = 1.0;
         image.send(job);
+        io.requests.send(job, Requests::Sample(sample))?;
         Ok(())
     }
 }
@@ -65,12 +66,19 @@ impl task::Watch for Watch {
         while let Some(image) = io.images.next(job) {
             let _ = image.value;
         }
+        while let Some(request) = io.requests.next(job) {
+            match request.value {
+                Requests::Sample(sample) => drop((sample.job, request.sender)),
+                Requests::Level(_) => {}
+            }
+        }
         Ok(())
     }
 }
 
 fn logger(io: &mut task::logger::Io<'_>, context: &mut Context<'_>) {
     let _ = io.log.receive(context);
+    let _ = io.requests.send_until_stop(context, Requests::Level(1));
 }
 
 fn setup(setup: Setup<'_, '_>) -> Result<Ready, Error> {
@@ -87,6 +95,7 @@ fn setup(setup: Setup<'_, '_>) -> Result<Ready, Error> {
 pub fn panel() -> Result<(), AttachError> {
     let (client, mut io) = client::panel::attach(manifest::NAME)?;
     let _ = (client.liveness(), io.wish.publish(3), io.level.latest(), io.log.receive());
+    let _ = io.requests.publish(Requests::Level(2));
     Ok(())
 }
 

@@ -157,6 +157,34 @@ const MISUSES: &[Misuse] = &[
         says: &["borrowed data escapes outside of method"],
     },
     Misuse {
+        name: "payload_not_declared",
+        change: ("Requests::Sample(sample))?;", "Requests::Louder(sample))?;"),
+        says: &["error[E0599]: no variant", "`Louder` found for enum `Requests`"],
+    },
+    Misuse {
+        name: "one_payload_of_several",
+        change: ("io.requests.send(job, Requests::Sample(sample))?;", "io.requests.send(job, sample)?;"),
+        says: &["error[E0308]: mismatched types", "expected `Requests`, found `Sample`"],
+    },
+    Misuse {
+        name: "payload_not_handled",
+        change: ("                Requests::Level(_) => {}\n", ""),
+        says: &["error[E0004]: non-exhaustive patterns: `Requests::Level(_)` not covered"],
+    },
+    Misuse {
+        name: "receiver_of_several_sends",
+        change: (
+            "while let Some(request) = io.requests.next(job) {",
+            "let _ = io.requests.send(job, Requests::Level(1)); while let Some(request) = io.requests.next(job) {",
+        ),
+        says: &["error[E0277]: task `watch` only receives message `requests`"],
+    },
+    Misuse {
+        name: "client_sends_one_of_several",
+        change: ("io.requests.publish(Requests::Level(2))", "io.requests.publish(2)"),
+        says: &["error[E0308]: mismatched types", "expected `Requests`, found integer"],
+    },
+    Misuse {
         name: "client_reads",
         change: ("io.wish.publish(3)", "io.wish.latest()"),
         says: &[

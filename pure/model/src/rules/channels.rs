@@ -84,7 +84,14 @@ fn parties(draft: &Draft, channel: &ChannelDraft, names: &Names<'_>, faults: &mu
     link.sound &= bulk::parties(draft, channel, &link, faults);
     bulk::recorded(channel, faults);
     link.payload = names.payload(&channel.payload);
-    if link.payload.is_none() {
+    if channel.one_of.len() > 1 {
+        super::one_of::check(channel, names, faults);
+    } else if channel.payload.is_empty() {
+        let message = format!("{} `{}` names no payload", channel.noun(), channel.table());
+        let fault = Fault::error(codes::SEVERAL_PAYLOADS, message, at(channel, "payload"), "empty");
+        let fault = fault.help("name the type of its values: a name of `[payloads]`");
+        faults.push_resting_on(fault, &[&path(channel, "payload")]);
+    } else if link.payload.is_none() {
         names.dangling(Want::Payload, &channel.payload, at(channel, "payload"), faults);
     }
     link

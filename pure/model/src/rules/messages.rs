@@ -10,7 +10,7 @@ use super::channels::{Link, is_real_time};
 use super::faults::Faults;
 use crate::{
     ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, KeyPath, MessageLane, MessageOrder,
-    OverflowPolicy, PartyId, PayloadField, RealTimeDraft, codes, nearest,
+    OverflowPolicy, PartyId, Payload, PayloadField, RealTimeDraft, codes, nearest,
 };
 
 /// The rules of messages that queues do not have.
@@ -136,6 +136,12 @@ fn specified(
         return;
     }
     let Some(payload) = link.payload.map(|payload| &draft.payloads[payload]) else { return };
+    if !payload.one_of.is_empty() {
+        if payload.whole_number(by).is_none() {
+            faults.push(not_in_all(channel, payload, by));
+        }
+        return;
+    }
     let whole = |field: &&PayloadField| field.len == 1 && field.scalar.is_whole() && !field.name.is_empty();
     if payload.fields.iter().filter(whole).any(|field| field.name == *by) {
         return;
@@ -153,6 +159,22 @@ fn specified(
     };
     let places = [format!("channels.{name}.payload"), format!("payloads.{}", payload.name)];
     faults.push_resting_on(fault, &[&places[0], &places[1]]);
+}
+
+/// A message of several payloads whose number that orders it is not at one place in all of them.
+fn not_in_all(channel: &ChannelDraft, payload: &Payload, by: &str) -> Fault {
+    let message = format!(
+        "the payloads of message `{}` do not all have a field `{by}` that is one whole number, of one type at one place",
+        channel.table()
+    );
+    let fault = Fault::error(codes::BAD_ORDER, message, at(channel, "order-by"), "what orders the message");
+    let lacks = payload.one_of.iter().find(|one| one.whole_number(by).is_none());
+    match lacks {
+        Some(lacks) => {
+            fault.help(format!("let each payload begin with it; `{}` has no such field", lacks.name))
+        }
+        None => fault.help("let each payload begin with it"),
+    }
 }
 
 /// Checks that a message has one receiver, a real-time task that looks at it in bounded time.

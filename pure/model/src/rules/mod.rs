@@ -21,6 +21,7 @@ mod flows;
 mod messages;
 mod modes;
 mod names;
+mod one_of;
 mod payloads;
 mod platform;
 mod sections;
@@ -45,7 +46,8 @@ use names::Names;
 /// The most entries of one table: positions are numbered with 16 bits.
 const ENTRIES_MAX: usize = u16::MAX as usize;
 
-pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
+pub(crate) fn build(mut draft: Draft) -> (Option<Model>, Vec<Fault>) {
+    one_of::join(&mut draft);
     let draft = divided::divide(draft);
     let mut faults = Faults::new(&draft);
     if !counts(&draft, &mut faults) {

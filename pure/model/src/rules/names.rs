@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use super::channels::Link;
 use super::faults::Faults;
 use crate::{
-    ChannelDraft, ChannelId, ClassDraft, ClientId, Draft, Fault, KeyPath, PartyId, ResourceId, ServiceId,
-    TaskDraft, TaskId, codes, is_name, nearest,
+    ChannelDraft, ChannelId, ClassDraft, ClientId, Draft, Fault, KeyPath, PartyId, Payload, ResourceId,
+    ServiceId, TaskDraft, TaskId, codes, is_name, nearest,
 };
 
 /// The entry of each name; of duplicates, the first.
@@ -129,7 +129,9 @@ impl<'d> Names<'d> {
             Want::Mode => self.draft.modes.iter().map(|m| m.name.as_str()).collect(),
             Want::Resource => self.draft.resources.iter().map(|r| r.name.as_str()).collect(),
             Want::Server => self.draft.servers.iter().map(|s| s.name.as_str()).collect(),
-            Want::Payload => self.draft.payloads.iter().map(|p| p.name.as_str()).collect(),
+            Want::Payload => {
+                self.draft.payloads.iter().filter(stated_payload).map(|p| p.name.as_str()).collect()
+            }
         }
     }
 
@@ -137,7 +139,7 @@ impl<'d> Names<'d> {
     pub(super) fn check(&self, faults: &mut Faults<'_>) {
         let draft = self.draft;
         kebab("application", &draft.app.name, KeyPath::value("app.name"), faults);
-        let names = draft.payloads.iter().map(|p| p.name.as_str());
+        let names = draft.payloads.iter().filter(stated_payload).map(|p| p.name.as_str());
         for name in names.clone() {
             if !is_type_name(name) {
                 let place = KeyPath::key(format!("payloads.{name}"));
@@ -201,7 +203,8 @@ impl<'d> Names<'d> {
         let mut warnings = UnusedWarnings { missed: self.missed(), faults };
         // Of two definitions with one name, references mean the first.
         for (at, (payload, used)) in draft.payloads.iter().zip(used.payloads).enumerate() {
-            if !used && !unread_payload && self.payload(&payload.name) == Some(at) {
+            let is_stated = self.payload(&payload.name) == Some(at) && stated_payload(&payload);
+            if !used && !unread_payload && is_stated {
                 warnings.push(Want::Payload, "payloads", "payload", &payload.name, "no channel carries it");
             }
         }
@@ -237,6 +240,11 @@ impl<'d> Names<'d> {
             services: vec![false; draft.services.len()],
             resources: vec![false; draft.resources.len()],
         };
+        for name in draft.channels.iter().flat_map(|channel| &channel.one_of) {
+            if let Some(payload) = self.payload(name) {
+                used.payloads[payload] = true;
+            }
+        }
         for link in links {
             if let Some(payload) = link.payload {
                 used.payloads[payload] = true;
@@ -280,7 +288,14 @@ impl<'d> Names<'d> {
             miss(Want::Server, server, draft.servers.iter().any(|other| other.name == server));
         }
         for channel in &draft.channels {
-            miss(Want::Payload, &channel.payload, self.payload(&channel.payload).is_some());
+            let payloads = if channel.one_of.is_empty() {
+                std::slice::from_ref(&channel.payload)
+            } else {
+                &channel.one_of
+            };
+            for payload in payloads {
+                miss(Want::Payload, payload, self.payload(payload).is_some());
+            }
             for party in channel.from.iter().chain(&channel.to) {
                 miss(Want::Party, party, self.party(party).is_some());
             }
@@ -344,6 +359,11 @@ impl Want {
             Self::Payload => &["payloads"],
         }
     }
+}
+
+/// Whether the manifest has this payload, and no rule made it.
+fn stated_payload(payload: &&Payload) -> bool {
+    !super::one_of::is_joined(payload)
 }
 
 /// The names of channels as the manifest has them: one of each message, and of each state.

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use super::faults::Faults;
+use super::one_of;
 use crate::{
     BLOCK_BYTES_MAX, ChannelDraft, ChannelKind, Draft, Fault, KeyPath, PAYLOAD_BYTES_MAX, Payload,
     PayloadField, codes,
@@ -13,8 +14,12 @@ use crate::{
 
 pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
     for payload in &draft.payloads {
-        check_one(payload, faults);
-        size(draft, payload, faults);
+        if one_of::is_joined(payload) {
+            one_of::size(draft, payload, faults);
+        } else {
+            check_one(payload, faults);
+            size(draft, payload, faults);
+        }
     }
 }
 
@@ -26,7 +31,7 @@ fn size(draft: &Draft, payload: &Payload, faults: &mut Faults<'_>) {
         .map(|field| u64::from(field.scalar.size()).saturating_mul(u64::from(field.len)))
         .fold(0, u64::saturating_add);
     let path = |channel: &ChannelDraft, key: &str| format!("channels.{}.{key}", channel.table());
-    let mut carried = draft.channels.iter().filter(|channel| channel.payload == payload.name).peekable();
+    let mut carried = draft.channels.iter().filter(|channel| channel.carries(&payload.name)).peekable();
     let moved = carried.peek().is_some();
     let copied =
         carried.find(|channel| channel.kind != ChannelKind::Bulk && !faults.wrong(&path(channel, "kind")));

@@ -82,6 +82,7 @@ pub fn queue(name: &str, from: &str, to: &str, payload: &str, capacity: Option<i
         from: vec![from.into()],
         to: vec![to.into()],
         payload: payload.into(),
+        one_of: Vec::new(),
         capacity,
         overflow: OverflowPolicy::Reject,
         reception: Reception::default(),
@@ -142,7 +143,7 @@ pub fn empty(cores: &[u16]) -> Draft {
 
 pub fn payload(name: &str, fields: &[(&str, Scalar, u32)]) -> Payload {
     let field = |&(name, scalar, len): &(&str, Scalar, u32)| PayloadField { name: name.into(), scalar, len };
-    Payload { name: name.into(), fields: fields.iter().map(field).collect() }
+    Payload::new(name, fields.iter().map(field).collect())
 }
 
 /// The manifest in apps/cochlear.
