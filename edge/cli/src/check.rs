@@ -149,7 +149,8 @@ pub(crate) fn summary(plan: &Plan) -> String {
     for core in &plan.cores {
         let used = shown::percent(core.utilisation_ppm);
         let by = core.dispatched.as_ref().map_or(String::new(), |why| format!("; dispatched: {why}"));
-        line(format_args!("  core {}: {used} used{by}", core.cpu));
+        let watched = watched(plan, core.cpu);
+        line(format_args!("  core {}: {used} used{by}{watched}", core.cpu));
     }
     line(format_args!("  memory: {} of {}", size(plan.memory.total), size(plan.memory.limit)));
     if let Some(not) = plan.not_executed() {
@@ -157,6 +158,18 @@ pub(crate) fn summary(plan: &Plan) -> String {
         line(format_args!("    help: {}", not.help));
     }
     text
+}
+
+/// The devices that the device thread of a core watches.
+fn watched(plan: &Plan, cpu: u16) -> String {
+    let here = plan.tasks.iter().filter(|task| plan.cpu_of(task) == Some(cpu) && plan.is_watched(task));
+    let devices: Vec<&str> = here
+        .filter_map(|task| match &task.class {
+            ClassPlan::RealTime { arrival, .. } => arrival.device(),
+            ClassPlan::BestEffort {} => None,
+        })
+        .collect();
+    if devices.is_empty() { String::new() } else { format!("; device thread: {}", devices.join(", ")) }
 }
 
 /// What is proven of messages, broadcasts and bulk channels, of modes, and of chains; what states with several sources are.

@@ -203,10 +203,10 @@ fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<FlowChannel>, Vec<(usize,
     (channels, names)
 }
 
-/// Whether exactly one channel releases a task.
+/// Whether exactly one channel releases a task, and nothing else.
 fn has_one_trigger(plan: &Plan, task: &str) -> bool {
     let class = plan.task(task).map(|at| &plan.tasks[at].class);
-    matches!(class, Some(ClassPlan::RealTime { arrival, .. }) if arrival.triggers().len() == 1)
+    matches!(class, Some(ClassPlan::RealTime { arrival, .. }) if arrival.sole_trigger().is_some())
 }
 
 /// Checks that a trace can be written to a path, before hours are spent on the run.

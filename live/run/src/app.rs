@@ -66,6 +66,8 @@ pub struct App<'p> {
     pub(crate) devices: HashMap<String, Option<Device>>,
     /// The device that the task in the making has taken.
     pub(crate) device_taken: Option<Device>,
+    /// The same, once it is known that the device thread of the task's core watches it.
+    device_watched: Option<Device>,
     /// What a bench adds to the ends of channels, if the application is in one.
     pub(crate) bench: Option<BenchChannels<'p>>,
     /// What the components took from the heap.
@@ -91,6 +93,8 @@ pub(crate) enum Code<'p> {
         /// Listeners of the channels that release the task, and whether their writers are clients.
         listeners: Vec<(Listener<'p>, bool)>,
         broadcasts: BroadcastPlaces<'p>,
+        /// The device that the device thread of the task's core watches.
+        device: Option<Device>,
     },
     BestEffort(Box<dyn FnOnce(&mut Context<'_>) + Send + 'p>),
 }
@@ -132,6 +136,7 @@ impl<'p> App<'p> {
             broadcasts: Vec::new(),
             devices: HashMap::new(),
             device_taken: None,
+            device_watched: None,
             bench: None,
             set_up: Arc::new(SetUpHeap::new(plan.tasks.len())),
         }
@@ -329,14 +334,47 @@ impl<'p> App<'p> {
         let code = self.created(task, create)?;
         if let Some(name) = &timing.device {
             let device = self.device_taken.take().ok_or_else(|| Error::Unused(format!("device `{name}`")))?;
-            return self.add_real_time(task, timing, Box::new(DeviceBody::new(code, device)), Vec::new());
+            return self.add_task_of_device(task, timing, code, device);
         }
         if timing.is_periodic() {
             return self.add_real_time(task, timing, Box::new(PeriodicBody::new(code)), Vec::new());
         }
+        self.add_triggered(task, timing, code, None)
+    }
+
+    /// Adds a task that a device releases, alone or beside channels.
+    fn add_task_of_device<T: Task + 'p>(
+        &mut self,
+        task: usize,
+        timing: Timing,
+        code: T,
+        device: Device,
+    ) -> Result<(), Error> {
+        let in_bench = self.bench.is_some();
+        let watched = self.control.watched_device(timing.task);
+        let Some(watched) = watched.filter(|_| !in_bench || !timing.triggers.is_empty()) else {
+            return self.add_real_time(task, timing, Box::new(DeviceBody::new(code, device)), Vec::new());
+        };
+        let trigger = if in_bench {
+            Trigger::polled(device, watched)
+        } else {
+            self.device_watched = Some(device);
+            Trigger::watched(watched)
+        };
+        self.add_triggered(task, timing, code, Some(trigger))
+    }
+
+    /// Adds a task that channels release whose ends it has taken, and maybe a device.
+    fn add_triggered<T: Task + 'p>(
+        &mut self,
+        task: usize,
+        timing: Timing,
+        code: T,
+        device: Option<Trigger<'p>>,
+    ) -> Result<(), Error> {
         let (own, others) = std::mem::take(&mut self.triggers).into_iter().partition(|(of, _)| *of == task);
         self.triggers = others;
-        let own: Vec<_> = Vec::into_iter(own).map(|(_, trigger)| trigger).collect();
+        let own: Vec<_> = Vec::into_iter(own).map(|(_, trigger)| trigger).chain(device).collect();
         let listeners = own.iter().map(Trigger::listener).collect();
         self.add_real_time(task, timing, Box::new(TriggeredBody::new(code, own)), listeners)
     }
@@ -350,7 +388,7 @@ impl<'p> App<'p> {
         let task = self.find(name, service)?;
         let timing = self.timing(task).ok_or_else(|| no_such("receiver", name))?;
         // The code of a task with several triggers takes the values by itself.
-        let [trigger] = timing.triggers.as_slice() else {
+        let ([trigger], None) = (timing.triggers.as_slice(), &timing.device) else {
             return Err(no_such("receiver of one queue", name));
         };
         let trigger = trigger.clone();
@@ -383,9 +421,19 @@ impl<'p> App<'p> {
         // - names are unique (V2), and `find` lets each task be made once
         let scope = unsafe { self.maps.scope(*release, &self.plan.tasks[task].name)? };
         let broadcasts = BroadcastPlaces::new(std::mem::take(&mut self.broadcasts));
+        let device = self.device_watched.take();
         self.task_codes.push(TaskCode {
             task,
-            code: Code::RealTime { body, scope, placement, timing, flows: None, listeners, broadcasts },
+            code: Code::RealTime {
+                body,
+                scope,
+                placement,
+                timing,
+                flows: None,
+                listeners,
+                broadcasts,
+                device,
+            },
         });
         Ok(())
     }

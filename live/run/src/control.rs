@@ -15,6 +15,7 @@ use taut_trace::FinalBlock;
 
 use crate::clock::{BenchClock, RunClock};
 use crate::modes::Modes;
+use crate::watched_device::WatchedDevice;
 
 /// How long running jobs and `stop` may take after a stop request, beyond the longest deadline.
 const JOBS_NS: u64 = 1_000_000_000;
@@ -310,8 +311,10 @@ pub struct Control {
     clock: RunClock,
     /// By task, the view of its service that the task has followed to the end.
     followed: Vec<AtomicU64>,
-    /// By task, what ends its sleep while it waits for a device; `None` also if the system has no descriptor for it.
+    /// By task, what ends its sleep while it waits for a device itself; `None` also if the system has no descriptor for it.
     wakes: Vec<Option<Arc<Wake>>>,
+    /// By task, what it shares with the device thread that watches its device.
+    watched: Vec<Option<WatchedDevice>>,
     /// 0 while the application runs, then the reason, as [`Reason::number`] encodes it.
     stop: AtomicU32,
     /// When the stop was requested, on the monotonic clock (ns); 0 before.
@@ -355,8 +358,16 @@ impl Control {
     }
 
     fn with_clock(plan: &Plan, clock: RunClock) -> Self {
-        let by_device = |task: &TaskPlan| matches!(&task.class, ClassPlan::RealTime { arrival, .. } if arrival.device().is_some());
-        let wake = |task| if by_device(task) { Wake::new().ok().map(Arc::new) } else { None };
+        let gap_ns = |task: &TaskPlan| match &task.class {
+            ClassPlan::RealTime { arrival, .. } if arrival.device().is_some() => {
+                Some(arrival.period().as_ns())
+            }
+            _ => None,
+        };
+        let watched =
+            |task: &TaskPlan| gap_ns(task).filter(|_| plan.is_watched(task)).map(WatchedDevice::new);
+        let waits = |task: &TaskPlan| gap_ns(task).is_some() && !plan.is_watched(task);
+        let wake = |task: &TaskPlan| if waits(task) { Wake::new().ok().map(Arc::new) } else { None };
         let wakes: Vec<Option<Arc<Wake>>> = plan.tasks.iter().map(wake).collect();
         let wakes_of = |tasks: &[usize]| tasks.iter().filter_map(|at| wakes[*at].clone()).collect();
         let services = plan.services.iter().enumerate().map(|(at, service)| Steered {
@@ -383,6 +394,7 @@ impl Control {
             followed: followed.collect(),
             services: services.collect(),
             wakes,
+            watched: plan.tasks.iter().map(watched).collect(),
             modes: Modes::new(plan),
             clock,
             on_failure: plan.on_failure(None),
@@ -649,6 +661,11 @@ impl Control {
         } else if futex::wait_any(&words[..count], Some(until_ns)).is_err() {
             self.wait_until(until_ns.min(look_ns));
         }
+    }
+
+    /// What a task shares with the device thread that watches its device.
+    pub(crate) fn watched_device(&self, task: u16) -> Option<&WatchedDevice> {
+        self.watched[usize::from(task)].as_ref()
     }
 
     /// What ends the sleep of a task that waits for a device.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A task that a device releases: a job while the device can be read, at most one in each minimum inter-arrival time.
+//! A task that a device alone releases: a job while the device can be read, at most one in each minimum inter-arrival time.
 //!
-//! The task's own thread waits for the device, so nothing else runs between the device and the job. It looks at the device only
+//! Where Linux schedules the task, and in a bench; elsewhere, and beside channels, see [`crate::device_thread`]. The task's own thread waits for the device, so nothing else runs between the device and the job. It looks at the device only
 //! when the next job may be released: a device that is always ready causes one job in each gap, as the analysis charges it.
 
 use std::fmt;
@@ -44,9 +44,14 @@ impl Device {
         Ok(Self { fd: Arc::new(fd) })
     }
 
-    /// Reads what is there, at most as much as fits, and returns how many bytes; 0 if the other side has
-    /// closed the device. One system call, which does not wait. How long it takes is up to the device's
-    /// driver: measure it as part of the job.
+    /// Whether it can be read now; also if it has failed, or its other side has closed it.
+    pub(crate) fn can_be_read(&self) -> bool {
+        device::wait(Some(self.fd.as_fd()), None, Some(Duration::ZERO))
+    }
+
+    /// Reads what is there, at most as much as fits, and returns how many bytes; 0 when the other side has closed the device.
+    /// One system call, which does not wait. How long it takes is up to the device's driver: measure it as part of the
+    /// job.
     ///
     /// A job that does not read until [`std::io::ErrorKind::WouldBlock`] leaves the device ready: the device
     /// releases the next job after the minimum inter-arrival time.
@@ -127,15 +132,13 @@ impl<T: Task> TaskKind for DeviceBody<T> {
         }
     }
 
-    /// In a bench: only the test and this task's jobs change whether the device can be read, and the bench
-    /// calls this after each of them. A valid plan has no such task on a core with a dispatcher (V5).
+    /// In a bench: nobody but the test and this task's jobs changes whether the device can be read, and the bench asks after
+    /// each of them. A dispatcher has no such task: it has one that waits for its core's device thread.
     fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64> {
         if context.has_change() {
             return Some(context.starts_after(now_ns).unwrap_or(now_ns).max(context.next_ns()));
         }
-        let can_be_read =
-            context.is_running() && device::wait(Some(self.device.as_fd()), None, Some(Duration::ZERO));
-        can_be_read.then(|| now_ns.max(context.next_ns()))
+        (context.is_running() && self.device.can_be_read()).then(|| now_ns.max(context.next_ns()))
     }
 
     fn released(&mut self, context: &mut JobContext<'_>, arrival_ns: u64) -> Release<()> {

@@ -24,6 +24,7 @@ mod component;
 mod control;
 mod create;
 mod device;
+mod device_thread;
 mod dispatch;
 mod dispatched;
 mod endpoint;
@@ -61,6 +62,7 @@ mod tap;
 mod threads;
 mod triggered;
 mod values;
+mod watched_device;
 
 pub use alarm::{AlarmReader, AlarmRefused, AlarmSetter, AlarmToken, DueAlarm};
 pub use app::{App, Service};

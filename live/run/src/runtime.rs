@@ -21,6 +21,8 @@ use taut_trace::{Drain, RecordingSink, RecordingWriter, RingOwner, ValueDrain, r
 use crate::Error;
 use crate::app::{Code, TaskCode};
 use crate::control::{Control, Reason};
+use crate::device::Device;
+use crate::device_thread::DeviceThread;
 use crate::dispatch::Dispatch;
 use crate::dispatched::{DispatchedTask, Donor};
 use crate::job::EventRecorder;
@@ -66,12 +68,13 @@ pub(crate) struct Runtime<'p> {
     pub(crate) set_up: Arc<SetUpHeap>,
 }
 
-/// The tasks of an application, by how they run, and the probes of its cores.
+/// The tasks of an application, by how they run, and the probes and device threads of its cores.
 struct Tasks<'p> {
     native: Vec<NativeTask<'p>>,
     dispatched: Vec<DispatchedTask<'p>>,
     best_effort: Vec<BestEffortTask<'p>>,
     probes: Vec<Probe>,
+    watching: Vec<DeviceThread<'p>>,
 }
 
 /// The ends of rings that the main thread empties.
@@ -97,11 +100,12 @@ impl<'p> Runtime<'p> {
         let (tasks, mut drains) = self.tasks(task_codes, &dispatch);
         drains.events.extend(dispatch.take_drains());
         let mut recording = self.begin_recording(sink, lock, config, drains)?;
-        let Tasks { native, mut dispatched, best_effort, probes } = tasks;
+        let Tasks { native, mut dispatched, best_effort, probes, watching } = tasks;
         start_dispatched(&mut dispatched, &self.set_up, &mut recording);
         let handles = ThreadHandles::new(
             native.iter().map(|native| native.task),
             probes.iter().map(|probe| probe.core),
+            watching.iter().map(|thread| thread.task),
             best_effort.iter().map(|best_effort| best_effort.task),
         );
         let executed = self.executed(&dispatched, &best_effort);
@@ -124,7 +128,7 @@ impl<'p> Runtime<'p> {
                 placements: &placements,
                 left: &mut left,
             };
-            let native = main.spawn(native, probes)?;
+            let native = main.spawn(native, probes, watching)?;
             let ran = match main.run_jobs(dispatch, &mut dispatched, best_effort) {
                 Ok(ran) => ran,
                 Err(error) => return Err(main.call_off(native, error)),
@@ -153,11 +157,13 @@ impl<'p> Runtime<'p> {
             values
         };
         let (mut native, mut dispatched, mut best_effort) = (Vec::new(), Vec::new(), Vec::new());
+        let mut watching = Vec::new();
         for TaskCode { task, code } in task_codes {
             let event_recorder = event_recorder(position(task)).with_values(values(task));
             match code {
                 Code::BestEffort(run) => best_effort.push(BestEffortTask { task, run, event_recorder }),
-                Code::RealTime { body, scope, placement, timing, flows, listeners, broadcasts } => {
+                Code::RealTime { body, scope, placement, timing, flows, listeners, broadcasts, device } => {
+                    self.watch(&mut watching, (task, placement.cpu), device);
                     let context = JobContext::new(scope, event_recorder, self.control, timing, flows)
                         .with_broadcasts(broadcasts);
                     if dispatch.has(self.plan, task) {
@@ -171,7 +177,22 @@ impl<'p> Runtime<'p> {
         let cores = if self.guarantees.keeps(Guarantee::Priorities) { self.plan.cores.len() } else { 0 };
         let probe = |core| Probe { core, event_recorder: event_recorder(position(core)) };
         let probes = (0..cores).map(probe).collect();
-        (Tasks { native, dispatched, best_effort, probes }, Drains { events: drains, values: of_values })
+        (
+            Tasks { native, dispatched, best_effort, probes, watching },
+            Drains { events: drains, values: of_values },
+        )
+    }
+
+    /// Lets the device thread of a CPU watch the device of a task, if there is one.
+    fn watch(&self, threads: &mut Vec<DeviceThread<'p>>, (task, cpu): (usize, u16), device: Option<Device>) {
+        let shared = self.control.watched_device(position(task));
+        let Some((device, shared)) = device.zip(shared) else { return };
+        let core = self.plan.cores.iter().position(|core| core.cpu == cpu).unwrap_or(0);
+        let at = threads.iter().position(|thread| thread.core == core).unwrap_or_else(|| {
+            threads.push(DeviceThread::new(core, task));
+            threads.len() - 1
+        });
+        threads[at].add(device, shared);
     }
 
     /// Begins the recording.
@@ -253,9 +274,10 @@ impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
         &mut self,
         native: Vec<NativeTask<'p>>,
         probes: Vec<Probe>,
+        watching: Vec<DeviceThread<'p>>,
     ) -> Result<Vec<NativeThread<'scope, 'p>>, Error> {
         let mut threads = Vec::new();
-        let spawned = self.spawner.spawn_real_time(native, probes).map(|spawned| threads = spawned);
+        let spawned = self.spawner.spawn_real_time(native, probes, watching).map(|spawned| threads = spawned);
         match spawned.and_then(|()| self.all_ready()) {
             Ok(()) => Ok(threads),
             Err(error) => Err(self.call_off(threads, error)),

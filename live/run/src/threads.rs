@@ -20,6 +20,7 @@ use taut_time::Instant;
 use crate::best_effort::Context;
 use crate::body::Body;
 use crate::control::Control;
+use crate::device_thread::DeviceThread;
 use crate::job::EventRecorder;
 use crate::lifecycle::{JobContext, drop_panic};
 use crate::names::position;
@@ -119,7 +120,7 @@ impl ThreadHandle {
 
 /// All threads as the main thread sees them, and where they wait for it.
 pub(crate) struct ThreadHandles {
-    /// Those of native tasks, then the probes.
+    /// Those of native tasks, then the probes, then the device threads.
     real_time: Vec<ThreadHandle>,
     /// Each with its task.
     best_effort: Vec<(usize, ThreadHandle)>,
@@ -130,14 +131,19 @@ pub(crate) struct ThreadHandles {
 }
 
 impl ThreadHandles {
-    /// Handles for threads that will be started in this order.
+    /// Handles for threads that will be started in this order. That of a device thread is of the first task that it releases.
     pub(crate) fn new(
         native: impl Iterator<Item = usize>,
         probes: impl Iterator<Item = usize>,
+        watching: impl Iterator<Item = usize>,
         best_effort: impl Iterator<Item = usize>,
     ) -> Self {
         Self {
-            real_time: native.map(ThreadHandle::of_task).chain(probes.map(ThreadHandle::of_probe)).collect(),
+            real_time: native
+                .map(ThreadHandle::of_task)
+                .chain(probes.map(ThreadHandle::of_probe))
+                .chain(watching.map(ThreadHandle::of_task))
+                .collect(),
             best_effort: best_effort.map(|task| (task, ThreadHandle::of_task(task))).collect(),
             barrier: StartBarrier::default(),
             over: StartBarrier::default(),
@@ -223,19 +229,25 @@ pub(crate) struct Spawner<'scope, 'env, 'p> {
 }
 
 impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
-    /// Starts the threads of native tasks and the probes, for which the handles were made, in the same order.
+    /// Starts the threads of native tasks, the probes and the device threads, for which the handles were made, in the same
+    /// order.
     pub(crate) fn spawn_real_time(
         self,
         native: Vec<NativeTask<'p>>,
         probes: Vec<Probe>,
+        watching: Vec<DeviceThread<'p>>,
     ) -> Result<Vec<NativeThread<'scope, 'p>>, Error> {
-        let (native_handles, probe_handles) = self.handles.real_time.split_at(native.len());
+        let (native_handles, others) = self.handles.real_time.split_at(native.len());
+        let (probe_handles, device_handles) = others.split_at(probes.len());
         let mut threads = Vec::with_capacity(native.len());
         for (task, handle) in native.into_iter().zip(native_handles) {
             threads.push(self.spawn_native(task, handle)?);
         }
         for (probe, handle) in probes.into_iter().zip(probe_handles) {
             self.spawn_probe(probe, handle)?;
+        }
+        for (thread, handle) in watching.into_iter().zip(device_handles) {
+            self.spawn_device_thread(thread, handle)?;
         }
         Ok(threads)
     }
@@ -272,20 +284,40 @@ impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
 
     fn spawn_probe(self, probe: Probe, handle: &'scope ThreadHandle) -> Result<(), Error> {
         let Probe { core, mut event_recorder } = probe;
+        let watch = move |origin_ns| probe::watch(origin_ns, self.control, &mut event_recorder);
+        self.spawn_above_tasks("probe", core, handle, watch)
+    }
+
+    fn spawn_device_thread(
+        self,
+        mut thread: DeviceThread<'p>,
+        handle: &'scope ThreadHandle,
+    ) -> Result<(), Error> {
+        let core = thread.core;
+        self.spawn_above_tasks("device", core, handle, move |origin_ns| thread.watch(origin_ns, self.control))
+    }
+
+    /// Starts a thread of a core that runs above all tasks, from release 0 on.
+    fn spawn_above_tasks(
+        self,
+        kind: &str,
+        core: usize,
+        handle: &'scope ThreadHandle,
+        run: impl FnOnce(u64) + Send + 'scope,
+    ) -> Result<(), Error> {
         let placement = ThreadPlacement { cpu: self.plan.cores[core].cpu, priority: probe::PRIORITY };
-        let name = format!("probe-{}", placement.cpu);
-        let builder = Builder::new().name(name).stack_size(STACK_BYTES);
+        let builder = Builder::new().name(format!("{kind}-{}", placement.cpu)).stack_size(STACK_BYTES);
         let spawned = builder.spawn_scoped(self.threads, move || {
             let _done = Done { handle, control: self.control, task: usize::MAX };
             handle.tid.store(thread::tid(), Ordering::Release);
             self.place(placement, handle);
             if let Some(origin_ns) = self.handles.barrier.wait() {
-                probe::watch(origin_ns, self.control, &mut event_recorder);
+                run(origin_ns);
             }
         });
         spawned
             .map(drop)
-            .map_err(|error| Error::Thread(format!("cannot start the thread of the probe: {error}")))
+            .map_err(|error| Error::Thread(format!("cannot start the thread `{kind}` of a core: {error}")))
     }
 
     /// Places the calling thread. The guarantees say that the system permits the placement; if it refuses all

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A task that channels release and whose code takes their values: it has a job while a value waits in one of
-//! them.
+//! A task that channels release and that takes their values by itself: a job while a value waits in one of them. A device may
+//! release it as well, which the device thread of its core watches.
 //!
 //! The runtime looks at the queues and takes nothing. Jobs keep one minimum inter-arrival time, whatever
 //! released them: a value, a change of the service, a client that notified without sending, or a sender that
@@ -23,10 +23,12 @@ use taut_sys::clock;
 
 use crate::alarm::Instants;
 use crate::body::{Release, TaskKind};
+use crate::device::Device;
 use crate::job::{Failure, Job};
 use crate::lifecycle::JobContext;
 use crate::native::TaskThread;
 use crate::payload::{Payload, Stamped};
+use crate::watched_device::WatchedDevice;
 use crate::{Component, Task};
 
 /// Looks whether a value waits in a queue.
@@ -76,9 +78,13 @@ enum Awaited<'p> {
     /// The instants of alarms. Among the lanes of a receiver one has the instants of all setters, and the
     /// others `None`.
     Instants(Option<Box<dyn Instants + 'p>>),
+    /// The device thread of the core.
+    Watched(&'p WatchedDevice),
+    /// The device itself: in a bench.
+    Polled(Device),
 }
 
-/// A channel that releases a task.
+/// A channel or a device that releases a task.
 pub(crate) struct Trigger<'p> {
     awaited: Awaited<'p>,
     listener: Listener<'p>,
@@ -114,6 +120,23 @@ impl<'p> Trigger<'p> {
         Self { awaited: Awaited::Instants(instants), listener, epoch, trusted: true, in_vain: true }
     }
 
+    /// A device, which its core's device thread watches.
+    pub(crate) fn watched(device: &'p WatchedDevice) -> Self {
+        Self::of_device(Awaited::Watched(device), device)
+    }
+
+    /// A device in a bench: nobody but the test and this task's jobs changes whether it can be read, and the bench asks after
+    /// each of them.
+    pub(crate) fn polled(device: Device, watched: &'p WatchedDevice) -> Self {
+        Self::of_device(Awaited::Polled(device), watched)
+    }
+
+    fn of_device(awaited: Awaited<'p>, watched: &'p WatchedDevice) -> Self {
+        let listener = watched.listener();
+        let epoch = listener.epoch();
+        Self { awaited, listener, epoch, trusted: true, in_vain: false }
+    }
+
     /// A listener of the channel, and whether its writer may notify while nothing is to be done.
     pub(crate) fn listener(&self) -> (Listener<'p>, bool) {
         (self.listener.clone(), self.in_vain)
@@ -125,19 +148,27 @@ impl<'p> Trigger<'p> {
             Awaited::Values(waiting) if self.trusted => Some(waiting.oldest_ns()?.min(now_ns)),
             Awaited::Values(waiting) => (!waiting.is_empty()).then_some(now_ns),
             Awaited::Instants(instants) => instants.as_mut()?.earliest_ns(),
+            Awaited::Watched(device) => Some(device.seen_ns()?.min(now_ns)),
+            Awaited::Polled(device) => device.can_be_read().then_some(now_ns),
         }
     }
 }
 
-/// A task with the channels that release it.
+/// A task with the channels, and maybe the device, that release it.
 pub(crate) struct TriggeredBody<'p, T> {
     task: T,
     triggers: Vec<Trigger<'p>>,
+    /// The device among them that a device thread watches.
+    device: Option<&'p WatchedDevice>,
 }
 
 impl<'p, T: Task> TriggeredBody<'p, T> {
     pub(crate) fn new(task: T, triggers: Vec<Trigger<'p>>) -> Self {
-        Self { task, triggers }
+        let device = triggers.iter().find_map(|trigger| match &trigger.awaited {
+            Awaited::Watched(device) => Some(*device),
+            _ => None,
+        });
+        Self { task, triggers, device }
     }
 
     /// When the job of what the channels hold at `now_ns` is due; `None` if they hold nothing.
@@ -239,6 +270,7 @@ impl<T: Task> TaskKind for TriggeredBody<'_, T> {
     fn replayed_cause(&self, _: u64) {}
 
     fn run(&mut self, (): (), job: &mut Job<'_>) -> Result<(), Failure> {
+        let _taking = self.device.map(|device| device.take(job.release().as_ns()));
         self.task.release(job)
     }
 }

@@ -18,7 +18,7 @@ use taut_plan::{ClassPlan, ValidPlan};
 use taut_run::bench::{Bench, ExecutionTime};
 use taut_run::{
     AlarmReader, AlarmRefused, AlarmSetter, App, Cancellation, Component, Control as AppControl, Device,
-    Error, Failure, Job, ModeError, Receiver, Task,
+    Error, Failure, Job, ModeError, QueueReader, Receiver, Task,
 };
 use taut_time::{Duration, Instant};
 
@@ -255,10 +255,14 @@ impl Task for Gyro {
 }
 
 fn sensing(found: &Found<Option<[u8; 4]>>) -> (Bench, UnixStream) {
+    sensing_with(DEVICE, found)
+}
+
+fn sensing_with(tables: &str, found: &Found<Option<[u8; 4]>>) -> (Bench, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();
     let found = Arc::clone(found);
-    let bench = bench(DEVICE, move |app| {
+    let bench = bench(tables, move |app| {
         app.device("imu", OwnedFd::from(theirs))?;
         app.service("sensing", |service| {
             service.task("gyro", |create| Ok(Gyro { imu: create.device("imu")?, found }))
@@ -303,6 +307,102 @@ fn a_device_that_stays_readable_releases_a_job_in_each_gap() {
     bench.run_until(ms(20)).unwrap();
     assert_eq!(taken(&found), [(14_100, None), (18_100, None)]);
     assert!(bench.records().iter().all(|record| record.kind != Kind::Failed));
+}
+
+/// On a core with a dispatcher a device thread watches the device of a run. In a bench the device releases at the same instants.
+#[test]
+fn a_device_releases_on_a_dispatched_core() {
+    let found = Found::default();
+    let (mut bench, mut ours) =
+        sensing_with(&DEVICE.replace("[services", "executor = \"dispatched\"\n[services"), &found);
+    ours.write_all(&[1, 1, 1, 1, 2, 2, 2, 2]).unwrap();
+    let mut later = ours.try_clone().unwrap();
+    bench.at(ms(21), move |_| Ok(later.write_all(&[3; 4])?));
+    bench.run_until(ms(30)).unwrap();
+    let expected = [(100, 1), (4_100, 2), (21_100, 3)];
+    assert_eq!(taken(&found), expected.map(|(at, byte)| (at, Some([byte; 4]))));
+}
+
+/// `mixes` takes settings, and samples of a device.
+const BESIDE: &str = r#"
+[payloads]
+Setting = { type = "u64" }
+[tasks.mixes]
+arrival = { sporadic = "4ms", device = "imu", trigger = "settings" }
+deadline = "2ms"
+wcet = { value = "100us", source = "guess" }
+core = 0
+priority = 40
+[tasks.sets]
+class = "best-effort"
+[channels.settings]
+kind = "queue"
+from = "sets"
+to = "mixes"
+payload = "Setting"
+capacity = 16
+"#;
+
+struct Mixes<'p> {
+    imu: Device,
+    settings: QueueReader<'p, u64>,
+    found: Found<(Option<u64>, usize)>,
+}
+
+impl Component for Mixes<'_> {}
+
+impl Task for Mixes<'_> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        let mut sample = [0; 4];
+        let setting = self.settings.receive(job);
+        let count = self.imu.read(job, &mut sample).unwrap_or(0);
+        self.found.lock().unwrap().push((now_us(job), (setting, count)));
+        Ok(())
+    }
+}
+
+/// A device and a channel release jobs of one task, a gap apart, and a job takes from both.
+#[test]
+fn a_device_and_a_channel_release_one_task() {
+    for executor in ["", "executor = \"dispatched\"\n"] {
+        let found = Found::default();
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let own = Arc::clone(&found);
+        let mut bench = bench(&format!("{executor}{BESIDE}"), move |app| {
+            app.device("imu", OwnedFd::from(theirs))?;
+            app.task("mixes", |create| {
+                let settings = create.queue_reader("settings")?;
+                Ok(Mixes { imu: create.device("imu")?, settings, found: own })
+            })?;
+            app.best_effort("sets", |create| {
+                create.queue_writer::<u64>("settings").map(|_| |_: &mut taut_run::Context<'_>| ())
+            })
+        });
+        let sample = |at, mut ours: UnixStream| {
+            move |bench: &mut Bench| {
+                bench.at(ms(at), move |_| Ok(ours.write_all(&[0; 4])?));
+            }
+        };
+        let set = |at, value: u64| {
+            move |bench: &mut Bench| {
+                bench.at(ms(at), move |parties| {
+                    parties.task("sets").send("settings", value)?;
+                    Ok(())
+                });
+            }
+        };
+        sample(10, ours.try_clone().unwrap())(&mut bench);
+        set(20, 1)(&mut bench);
+        // Within the gap of the job before.
+        sample(21, ours.try_clone().unwrap())(&mut bench);
+        // Both at one instant: one job.
+        sample(40, ours.try_clone().unwrap())(&mut bench);
+        set(40, 2)(&mut bench);
+        bench.run_until(ms(50)).unwrap();
+        let expected =
+            [(10_100, (None, 4)), (20_100, (Some(1), 0)), (24_100, (None, 4)), (40_100, (Some(2), 4))];
+        assert_eq!(taken(&found), expected, "{executor}");
+    }
 }
 
 #[test]

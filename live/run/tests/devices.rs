@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Tasks that a device releases: a socket, a timer, a pseudo-terminal, an event counter. A job while it can be read, none closer
-//! than the least gap, and pause and stop reach a task that waits for it.
-#![allow(clippy::unwrap_used, reason = "test code")]
+//! than the least gap, and pause and stop reach a task that waits for it. The task waits by itself or by its core's device
+//! thread: on a dispatched core, and beside a channel.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code")]
 
 mod app;
 
@@ -16,13 +17,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use app::{Outcome, each, run};
 use taut_event::Kind;
-use taut_run::{App, Component, Context, Create, Device, Error, Failure, Job, Task};
+use taut_run::{
+    App, Component, Context, Create, Device, Error, Failure, Job, QueueReader, QueueWriter, Task,
+};
 use taut_time::Duration;
 
 const GAP_NS: u64 = 4_000_000;
 
 /// The task that the device releases comes first: it is task 0.
 const TABLES: &str = r#"
+EXECUTOR
+[payloads]
+Setting = { type = "u64" }
 [services.sound]
 [tasks.reads]
 arrival = { sporadic = "4ms", device = "line" }
@@ -33,22 +39,61 @@ service = "sound"
 class = "best-effort"
 "#;
 
+/// A channel that releases the task, too.
+const SETTINGS: &str = r#"
+[channels.settings]
+kind = "queue"
+from = "steers"
+to = "reads"
+payload = "Setting"
+capacity = 16
+"#;
+
+/// How the task waits for its device: which executor its core has, and whether a channel releases it as well.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    dispatched: bool,
+    beside: bool,
+}
+
+const WAITS: [Wait; 4] = [
+    Wait { dispatched: false, beside: false },
+    Wait { dispatched: true, beside: false },
+    Wait { dispatched: false, beside: true },
+    Wait { dispatched: true, beside: true },
+];
+
+impl Wait {
+    fn tables(self) -> String {
+        let executor = if self.dispatched { "executor = \"dispatched\"" } else { "" };
+        let tables = TABLES.replace("EXECUTOR", executor);
+        if self.beside {
+            tables.replace("device = \"line\"", "device = \"line\", trigger = \"settings\"") + SETTINGS
+        } else {
+            tables
+        }
+    }
+}
+
 /// What a job read, or what the task was called for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Called {
     Read(Vec<u8>),
+    /// A value of the channel, and the device had nothing.
+    Set(u64),
     Closed,
     Pause,
     Resume,
     Stop,
 }
 
-struct Reads {
+struct Reads<'p> {
     line: Device,
+    settings: Option<QueueReader<'p, u64>>,
     calls: &'static Mutex<Vec<Called>>,
 }
 
-impl Component for Reads {
+impl Component for Reads<'_> {
     fn pause(&mut self) {
         self.calls.lock().unwrap().push(Called::Pause);
     }
@@ -60,13 +105,15 @@ impl Component for Reads {
     }
 }
 
-impl Task for Reads {
+impl Task for Reads<'_> {
     fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        let setting = self.settings.as_mut().and_then(|settings| settings.receive(job));
         let mut bytes = [0; 64];
-        let called = match self.line.read(job, &mut bytes) {
-            Ok(0) => Called::Closed,
-            Ok(count) => Called::Read(bytes[..count].to_vec()),
-            Err(error) => panic!("released for nothing: {error}"),
+        let called = match (self.line.read(job, &mut bytes), setting) {
+            (Ok(0), _) => Called::Closed,
+            (Ok(count), _) => Called::Read(bytes[..count].to_vec()),
+            (Err(_), Some(setting)) => Called::Set(setting),
+            (Err(error), None) => panic!("released for nothing: {error}"),
         };
         self.calls.lock().unwrap().push(called);
         Ok(())
@@ -77,20 +124,37 @@ fn calls() -> &'static Mutex<Vec<Called>> {
     Box::leak(Box::new(Mutex::new(Vec::with_capacity(1_024))))
 }
 
+/// Sends a setting, if there is a channel for it.
+type Set<'s> = &'s mut dyn FnMut(&mut Context<'_>, u64);
+
 /// Runs the task with a device, while `steers` does something with the other side.
 fn with(
+    wait: Wait,
     device: impl Into<OwnedFd>,
     calls: &'static Mutex<Vec<Called>>,
-    steers: impl FnOnce(&mut Context<'_>) + Send + 'static,
+    steers: impl FnOnce(&mut Context<'_>, Set<'_>) + Send + 'static,
 ) -> Outcome {
     let device = device.into();
-    run(TABLES, None, |app| {
+    let outcome = run(&wait.tables(), None, |app| {
         app.device("line", device)?;
         app.service("sound", |service| {
-            service.task("reads", |create| Ok(Reads { line: create.device("line")?, calls }))
+            service.task("reads", |create| {
+                let settings = wait.beside.then(|| create.queue_reader("settings")).transpose()?;
+                Ok(Reads { line: create.device("line")?, settings, calls })
+            })
         })?;
-        app.best_effort("steers", |_| Ok(steers))
-    })
+        app.best_effort("steers", |create| {
+            let settings = wait.beside.then(|| create.queue_writer::<u64>("settings")).transpose()?;
+            let mut settings: Option<QueueWriter<'_, u64>> = settings;
+            Ok(move |context: &mut Context<'_>| {
+                steers(context, &mut |context, value| {
+                    settings.as_mut().unwrap().send(context, value).unwrap();
+                });
+            })
+        })
+    });
+    assert!(outcome.of_task(Kind::Failed, 0).is_empty(), "{wait:?}");
+    outcome
 }
 
 fn read(calls: &[Called]) -> Vec<u8> {
@@ -108,9 +172,13 @@ fn releases(outcome: &Outcome) -> Vec<u64> {
 /// Each byte that is sent is read, in order, by as many jobs as it takes.
 #[test]
 fn what_is_sent_is_read() {
+    WAITS.into_iter().for_each(sent_is_read);
+}
+
+fn sent_is_read(wait: Wait) {
     let calls = calls();
     let (ours, mut theirs) = UnixStream::pair().unwrap();
-    let outcome = with(ours, calls, move |context| {
+    let outcome = with(wait, ours, calls, move |context, _| {
         for byte in 0..20 {
             theirs.write_all(&[byte]).unwrap();
             context.sleep(Duration::from_ms(if byte % 3 == 0 { 10 } else { 1 }));
@@ -132,11 +200,15 @@ fn what_is_sent_is_read() {
 /// A device that is always ready releases one job in each gap, and no more.
 #[test]
 fn a_flood_is_one_job_in_each_gap() {
+    WAITS.into_iter().for_each(flooded);
+}
+
+fn flooded(wait: Wait) {
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let calls = calls();
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     theirs.set_nonblocking(true).unwrap();
-    let outcome = with(ours, calls, move |context| {
+    let outcome = with(wait, ours, calls, move |context, _| {
         let begun = context.now();
         while context.now().since(begun) < Duration::from_ms(200) {
             if let Ok(count) = theirs.write(&[7; 4_096]) {
@@ -166,9 +238,13 @@ fn used_ns() -> u64 {
 /// While the service is paused, what is sent waits; pause, resume and stop reach a task that waits for the device at once.
 #[test]
 fn a_pause_reaches_a_task_that_waits() {
+    WAITS.into_iter().for_each(paused);
+}
+
+fn paused(wait: Wait) {
     let calls = calls();
     let (ours, mut theirs) = UnixStream::pair().unwrap();
-    let outcome = with(ours, calls, move |context| {
+    let outcome = with(wait, ours, calls, move |context, _| {
         let settled = |context: &Context<'_>| context.sleep(Duration::from_ms(20));
         settled(context);
         context.control().pause("sound").unwrap();
@@ -197,9 +273,13 @@ fn a_pause_reaches_a_task_that_waits() {
 /// A device whose other side is gone can be read, with nothing in it: a job in each gap learns it, and the stop comes through.
 #[test]
 fn a_closed_device_is_told() {
+    WAITS.into_iter().for_each(closed);
+}
+
+fn closed(wait: Wait) {
     let calls = calls();
     let (ours, theirs) = UnixStream::pair().unwrap();
-    let outcome = with(ours, calls, move |context| {
+    let outcome = with(wait, ours, calls, move |context, _| {
         drop(theirs);
         context.sleep(Duration::from_ms(30));
         context.control().stop();
@@ -227,9 +307,13 @@ fn timer(every_ns: i64) -> OwnedFd {
 /// A release says how many events there were, where the device counts them: late jobs lose none.
 #[test]
 fn a_timer_counts_what_came_between() {
+    WAITS.into_iter().for_each(counted);
+}
+
+fn counted(wait: Wait) {
     let calls = calls();
     // Eight expirations in each gap.
-    let outcome = with(timer(500_000), calls, |context| {
+    let outcome = with(wait, timer(500_000), calls, |context, _| {
         context.sleep(Duration::from_ms(100));
         context.control().stop();
     });
@@ -254,9 +338,13 @@ fn a_timer_counts_what_came_between() {
 /// A pseudo-terminal and datagrams are devices like any other.
 #[test]
 fn other_kinds_of_devices_release_as_well() {
+    WAITS.into_iter().for_each(of_other_kinds);
+}
+
+fn of_other_kinds(wait: Wait) {
     let (ours, theirs) = UnixDatagram::pair().unwrap();
     let calls_of_datagrams = calls();
-    let outcome = with(ours, calls_of_datagrams, move |context| {
+    let outcome = with(wait, ours, calls_of_datagrams, move |context, _| {
         for datagram in [b"ab".as_slice(), b"c"] {
             theirs.send(datagram).unwrap();
         }
@@ -278,7 +366,7 @@ fn other_kinds_of_devices_release_as_well() {
     // SAFETY: new, and ours alone.
     let (mut primary, secondary) = unsafe { (File::from_raw_fd(primary), OwnedFd::from_raw_fd(secondary)) };
     let calls_of_lines = calls();
-    let outcome = with(secondary, calls_of_lines, move |context| {
+    let outcome = with(wait, secondary, calls_of_lines, move |context, _| {
         primary.write_all(b"one\ntwo\n").unwrap();
         context.sleep(Duration::from_ms(50));
         context.control().stop();
@@ -291,9 +379,15 @@ fn other_kinds_of_devices_release_as_well() {
 /// A job writes what fits, and does not wait where nothing does.
 #[test]
 fn a_job_never_waits_for_its_device() {
+    never_waits(WAITS[0]);
+    never_waits(WAITS[1]);
+}
+
+fn never_waits(wait: Wait) {
     static WROTE: AtomicU64 = AtomicU64::new(0);
+    WROTE.store(0, Ordering::Relaxed);
     let (ours, mut theirs) = UnixStream::pair().unwrap();
-    let outcome = run(TABLES, None, |app| {
+    let outcome = run(&wait.tables(), None, |app| {
         app.device("line", ours)?;
         app.service("sound", |service| {
             service.task("reads", |create| {
@@ -335,7 +429,7 @@ fn a_job_never_waits_for_its_device() {
 }
 
 fn refused(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> String {
-    run(TABLES, None, setup).ending.err().unwrap().to_string()
+    run(&WAITS[0].tables(), None, setup).ending.err().unwrap().to_string()
 }
 
 fn nothing<'p>(_: &mut Create<'_, 'p>) -> Result<impl Task + use<'p>, Error> {
@@ -378,4 +472,120 @@ fn a_device_is_given_once_and_taken_once() {
         app.best_effort("steers", |create| create.device("line").map(|_| |_: &mut Context<'_>| ()))
     });
     assert!(said.contains("no device of that task `line`"), "{said}");
+}
+
+/// The device and the channel release jobs of one task, none closer than the least gap, and nothing is lost of either.
+#[test]
+fn a_device_and_a_channel_release_one_task() {
+    both(WAITS[2]);
+    both(WAITS[3]);
+}
+
+fn both(wait: Wait) {
+    let calls = calls();
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let outcome = with(wait, ours, calls, move |context, set| {
+        context.sleep(Duration::from_ms(10));
+        set(context, 1);
+        context.sleep(Duration::from_ms(15));
+        theirs.write_all(b"a").unwrap();
+        context.sleep(Duration::from_ms(15));
+        // Both at once, in either order.
+        for value in 2..10 {
+            if value % 2 == 0 {
+                set(context, value);
+            }
+            theirs.write_all(&[u8::try_from(value).unwrap()]).unwrap();
+            if value % 2 != 0 {
+                set(context, value);
+            }
+            context.sleep(Duration::from_ms(1));
+        }
+        context.sleep(Duration::from_ms(60));
+        context.control().stop();
+        std::mem::forget(theirs);
+    });
+    assert!(outcome.ending.as_ref().unwrap().orderly, "{wait:?}: {:?}", outcome.reported.unfinished);
+    let calls = calls.lock().unwrap();
+    assert_eq!(read(&calls), b"a\x02\x03\x04\x05\x06\x07\x08\x09", "{wait:?} {calls:?}");
+    assert_eq!(calls[..2], [Called::Set(1), Called::Read(b"a".to_vec())], "{wait:?} {calls:?}");
+    let releases = releases(&outcome);
+    assert!(releases.windows(2).all(|pair| pair[1] - pair[0] >= GAP_NS), "{wait:?} {releases:?}");
+    // Nine settings, each in a job of its own.
+    assert!(releases.len() >= 10, "{wait:?} {releases:?}");
+}
+
+/// What the device thread of a core does: a wake for a device, and one to look again, in each gap.
+fn switches_of_device_thread() -> Option<u64> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    tasks.filter_map(Result::ok).find_map(|task| {
+        let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
+        let status = std::fs::read_to_string(task.path().join("status")).ok()?;
+        let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches"))?;
+        name.starts_with("device-").then(|| line.split_whitespace().last()?.parse().ok())?
+    })
+}
+
+/// A flood wakes the device thread twice in a gap at most. Natively a task without a channel has no such thread.
+#[test]
+fn a_flood_wakes_the_device_thread_twice_in_a_gap_at_most() {
+    static WOKEN: Mutex<Option<(u64, u64)>> = Mutex::new(None);
+    for wait in WAITS {
+        let calls = calls();
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        let outcome = with(wait, ours, calls, move |context, _| {
+            let flood = |theirs: &mut UnixStream, context: &Context<'_>, ms| {
+                let begun = context.now();
+                while context.now().since(begun) < Duration::from_ms(ms) {
+                    let _ = theirs.write(&[7; 512]);
+                }
+                context.now().since(begun).as_ns()
+            };
+            flood(&mut theirs, context, 20);
+            let before = switches_of_device_thread();
+            let time_ns = flood(&mut theirs, context, 200);
+            let after = switches_of_device_thread();
+            *WOKEN.lock().unwrap() = before.zip(after).map(|(before, after)| (after - before, time_ns));
+            context.control().stop();
+            std::mem::forget(theirs);
+        });
+        assert!(outcome.ending.as_ref().unwrap().orderly);
+        let woken = WOKEN.lock().unwrap().take();
+        let Some((count, time_ns)) = woken else {
+            assert!(!wait.dispatched && !wait.beside, "{wait:?} has no device thread");
+            continue;
+        };
+        assert!(wait.dispatched || wait.beside, "{wait:?} has a device thread");
+        let most = 2 * (time_ns / GAP_NS + 1);
+        assert!((10..=most).contains(&count), "{wait:?}: {count} of {most}");
+    }
+}
+
+/// The other side is another process, which writes, and dies.
+#[test]
+fn another_process_holds_the_device() {
+    for wait in WAITS {
+        let calls = calls();
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut other = std::process::Command::new("sh")
+            .args(["-c", "sleep 0.1; printf one; sleep 0.05; printf two; exec sleep 5"])
+            .stdout(OwnedFd::from(theirs))
+            .spawn()
+            .unwrap();
+        let outcome = with(wait, ours, calls, move |context, _| {
+            let give_up = context.now().as_ns() + 3_000_000_000;
+            while read(&calls.lock().unwrap()).len() < 6 && context.now().as_ns() < give_up {
+                context.sleep(Duration::from_ms(5));
+            }
+            other.kill().unwrap();
+            other.wait().unwrap();
+            context.sleep(Duration::from_ms(30));
+            context.control().stop();
+        });
+        assert!(outcome.ending.as_ref().unwrap().orderly);
+        let calls = calls.lock().unwrap();
+        assert_eq!(read(&calls), b"onetwo", "{wait:?} {calls:?}");
+        assert!(calls.contains(&Called::Closed), "{wait:?} {calls:?}");
+    }
 }

@@ -62,6 +62,27 @@ pub fn wait(device: Option<BorrowedFd<'_>>, wake: Option<&Wake>, patience: Optio
     socket::poll(&mut entries, patience).is_ok() && entries[0].ready()
 }
 
+/// The most devices that [`wait_any`] waits for.
+pub const WAIT_MAX: usize = 64;
+
+/// Sleeps until one of the devices can be read, has failed or was closed by its other side, until a signal arrives, or until
+/// `patience` has passed, if there is one. Returns a bit for each device that ended the sleep, by position; it does not wait
+/// for those that are `None`, nor for those behind the first [`WAIT_MAX`].
+///
+/// *Real-time*: waits only for these; one system call, whose time grows with the number of devices.
+///
+/// # Errors
+/// Those of `ppoll(2)`: the limit of open files is below the number of devices.
+pub fn wait_any(devices: &[Option<BorrowedFd<'_>>], patience: Option<Duration>) -> Result<u64> {
+    let mut entries = [Poll::NOTHING; WAIT_MAX];
+    let count = devices.len().min(WAIT_MAX);
+    for (entry, device) in entries.iter_mut().zip(devices) {
+        *entry = device.map_or(Poll::NOTHING, Poll::readable);
+    }
+    socket::poll(&mut entries[..count], patience)?;
+    Ok(entries.iter().enumerate().filter(|(_, entry)| entry.ready()).fold(0, |bits, (at, _)| bits | 1 << at))
+}
+
 /// Reads what is there, at most as much as fits, and returns how many bytes; 0 at the end of the file.
 ///
 /// *Real-time*: one system call, which does not wait after [`do_not_block`]. How long it takes depends on the device's driver.
@@ -128,6 +149,23 @@ mod tests {
         assert!(wait(None), "the other side is gone");
         assert_eq!(read(ours.as_fd(), &mut bytes), Ok(0));
         assert_eq!(write(ours.as_fd(), b"x").unwrap_err().errno, libc::EPIPE);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "calls poll")]
+    fn each_of_several_devices_is_told_apart() {
+        let pairs: Vec<_> = (0..3).map(|_| UnixStream::pair().unwrap()).collect();
+        let devices = |of: [bool; 3]| -> Vec<_> {
+            pairs.iter().zip(of).map(|((ours, _), of)| of.then(|| ours.as_fd())).collect()
+        };
+        let soon = Some(Duration::from_millis(5));
+        assert_eq!(wait_any(&devices([true; 3]), soon), Ok(0));
+        write(pairs[0].1.as_fd(), b"a").unwrap();
+        write(pairs[2].1.as_fd(), b"a").unwrap();
+        assert_eq!(wait_any(&devices([true; 3]), None), Ok(0b101));
+        assert_eq!(wait_any(&devices([false, true, true]), None), Ok(0b100), "nobody asked for the first");
+        assert_eq!(wait_any(&devices([false, true, false]), soon), Ok(0));
+        assert_eq!(wait_any(&[], soon), Ok(0));
     }
 
     #[test]

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! One core by itself: its tasks, the machine's overheads and the platform probe.
+//! One core by itself: its tasks, the machine's overheads, the platform probe and the device thread.
 
 mod in_phase;
 
 use taut_model::{ArrivalPattern, Overheads};
 use taut_time::Duration;
 
-use crate::overheads::{Charges, probe};
+use crate::overheads::{Charges, DEVICE_SWITCHES, probe};
 use crate::uni::fp::{arbitrary, blocking, preemptive};
 use crate::uni::utilisation::Utilisation;
 use crate::{Overflow, Verdict, Why};
@@ -43,12 +43,15 @@ pub struct CoreTask {
 /// | context switch x, release y, kernel blocking k | see [`crate::overheads`] |
 /// | back to back z | J'' = J' + z for a task that interferes, J' for the task under analysis |
 /// | probe | a task, C = [`probe::COST`], T = [`probe::PERIOD`], above all others |
+/// | device that the core's device thread watches | a task, C = [`Charges::device`], T = the least gap of the task that it releases, above all others |
 #[derive(Clone, Debug)]
 pub struct AnalysedCore {
     tasks: Vec<CoreTask>,
-    /// The same tasks with overheads charged; the probe is last.
+    /// The same tasks with overheads charged, then the probe, then the devices.
     charged: Vec<preemptive::FpTask>,
     charges: Charges,
+    /// The least gaps of the devices that the core's device thread watches.
+    devices: Vec<Duration>,
 }
 
 /// What a term of a bound stands for.
@@ -64,6 +67,8 @@ pub enum BoundTerm {
     Interference(usize),
     /// Interference by jobs of the platform probe.
     Probe,
+    /// Interference by the core's device thread, for this one of its devices.
+    Device(usize),
     /// Context switches of all jobs in the busy window.
     Switches,
     /// For a deadline longer than the period: the work of earlier jobs that is left when the job arrives, and the
@@ -102,11 +107,12 @@ pub struct Bound {
 }
 
 impl AnalysedCore {
-    /// Charges the overheads to the tasks and adds the probe.
+    /// Charges the overheads to the tasks, and adds the probe and the devices that the core's device thread watches, given by
+    /// the least gaps of the tasks that they release.
     ///
     /// # Errors
     /// [`Overflow`] if a cost or jitter with its overhead does not fit in 64 bits.
-    pub fn new(tasks: Vec<CoreTask>, overheads: Overheads) -> Result<Self, Overflow> {
+    pub fn new(tasks: Vec<CoreTask>, devices: Vec<Duration>, overheads: Overheads) -> Result<Self, Overflow> {
         let charges = Charges::of(&overheads);
         let charge = |cost: Duration, period, jitter: Duration, arrivals| {
             let (cost, jitter) = (charges.job(cost)?, charges.released(jitter)?);
@@ -120,7 +126,16 @@ impl AnalysedCore {
             })
             .collect::<Result<Vec<_>, _>>()?;
         charged.push(charge(probe::COST, probe::PERIOD, Duration::ZERO, ArrivalPattern::Periodic)?);
-        Ok(Self { tasks, charged, charges })
+        let (cost, jitter) = (charges.device()?, charges.released(Duration::ZERO)?);
+        // No run has to take all that is charged, so no test with it is exact.
+        let arrivals = ArrivalPattern::Driven;
+        charged.extend(devices.iter().map(|&period| preemptive::FpTask { cost, period, jitter, arrivals }));
+        Ok(Self { tasks, charged, charges, devices })
+    }
+
+    /// The least gaps of the devices that the core's device thread watches, as given.
+    pub fn devices(&self) -> &[Duration] {
+        &self.devices
     }
 
     /// The tasks, as given.
@@ -128,7 +143,7 @@ impl AnalysedCore {
         &self.tasks
     }
 
-    /// The same tasks with overheads charged; the probe is last.
+    /// The same tasks with overheads charged, then the probe, then the devices.
     pub fn charged(&self) -> &[preemptive::FpTask] {
         &self.charged
     }
@@ -142,20 +157,20 @@ impl AnalysedCore {
         Ok(self.question(task, &higher)?.0.blocking)
     }
 
-    /// U of all tasks and the probe, context switches included; `None` if a period is zero.
+    /// U of all tasks, the probe and the devices, context switches included; `None` if a period is zero.
     pub fn utilisation(&self) -> Option<Utilisation> {
         Utilisation::of(self.charged.iter().map(|task| (task.cost, task.period)))
     }
 
-    /// Whether U ≤ 1 of all tasks and the probe, context switches included; faster than [`AnalysedCore::utilisation`].
+    /// Whether U ≤ 1 of all tasks, the probe and the devices, context switches included; faster than [`AnalysedCore::utilisation`].
     pub fn fits(&self) -> bool {
         Utilisation::fit(self.charged.iter().map(|task| (task.cost, task.period))).unwrap_or(false)
     }
 
-    /// U of the task, of all tasks that are at least as urgent, and of the probe; `None` if a period is zero. If this
+    /// U of the task, of all tasks that are at least as urgent, of the probe and of the devices; `None` if a period is zero. If this
     /// is above 1, the task misses its deadline sooner or later, however long the deadline is.
     pub fn utilisation_at(&self, task: usize) -> Option<Utilisation> {
-        let level = self.higher(task).chain([task, self.tasks.len()]);
+        let level = self.higher(task).chain([task]).chain(self.machine());
         Utilisation::of(level.map(|i| (self.charged[i].cost, self.charged[i].period)))
     }
 
@@ -274,6 +289,11 @@ impl AnalysedCore {
         (0..self.tasks.len()).filter(move |&j| j != task && self.tasks[j].priority >= priority)
     }
 
+    /// The positions of the probe and of the devices in [`AnalysedCore::charged`].
+    pub fn machine(&self) -> std::ops::Range<usize> {
+        self.tasks.len()..self.charged.len()
+    }
+
     /// The tasks with which this task interferes: less urgent tasks, and equally urgent tasks, since a tie counts
     /// against both.
     pub fn lower(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
@@ -303,8 +323,7 @@ impl AnalysedCore {
             blocking_attained: untied && section.of.is_none_or(free),
             preemptible: self.tasks[task].non_preemptive.is_zero(),
         };
-        let probe = self.tasks.len();
-        let above = higher.iter().chain([&probe]).map(|&j| self.charged[j]).collect();
+        let above = higher.iter().copied().chain(self.machine()).map(|j| self.charged[j]).collect();
         Ok((subject, section, above))
     }
 
@@ -321,14 +340,17 @@ impl AnalysedCore {
             terms.push(Term { kind: BoundTerm::Section(of), count: Some(1), time: section.time });
         }
         terms.push(Term { kind: BoundTerm::Kernel, count: None, time: self.charges.kernel_blocking() });
-        let mut switched = 1u64;
-        let tasks = higher.iter().map(|&j| (BoundTerm::Interference(j), self.tasks[j].cost));
-        for ((kind, cost), &count) in tasks.chain([(BoundTerm::Probe, probe::COST)]).zip(&response.jobs) {
-            let time = cost.checked_mul(count).ok_or(Overflow)?;
-            terms.push(Term { kind, count: Some(count), time });
-            switched = switched.checked_add(count).ok_or(Overflow)?;
+        let mut count = 2u64;
+        let tasks = higher.iter().map(|&j| (BoundTerm::Interference(j), self.tasks[j].cost, 2));
+        let of_device = self.charges.device()?.saturating_sub(self.charges.switches(DEVICE_SWITCHES)?);
+        let devices = (0..self.devices.len()).map(|at| (BoundTerm::Device(at), of_device, DEVICE_SWITCHES));
+        let above = tasks.chain([(BoundTerm::Probe, probe::COST, 2)]).chain(devices);
+        for ((kind, cost, switches), &jobs) in above.zip(&response.jobs) {
+            let time = cost.checked_mul(jobs).ok_or(Overflow)?;
+            terms.push(Term { kind, count: Some(jobs), time });
+            let more = jobs.checked_mul(switches).ok_or(Overflow)?;
+            count = count.checked_add(more).ok_or(Overflow)?;
         }
-        let count = switched.checked_mul(2).ok_or(Overflow)?;
         let time = self.charges.switches(count)?;
         terms.push(Term { kind: BoundTerm::Switches, count: Some(count), time });
         terms.push(Term { kind: BoundTerm::Jitter, count: None, time: own.jitter });

@@ -88,12 +88,12 @@ pub fn channel(
 }
 
 /// Stacks and trace rings: one of each per real-time task, per best-effort task in a server, and per core for its
-/// platform probe. Adds [`DISPATCHER_BYTES`] for each of `dispatched` cores, and [`SAFE_STATE_BYTES`] if the
-/// application has a safe state.
+/// platform probe. Adds [`DISPATCHER_BYTES`] for each of `dispatched` cores, a stack for the device thread of each of
+/// `watching` cores, and [`SAFE_STATE_BYTES`] if the application has a safe state.
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn runtime(model: &Model, dispatched: usize) -> Result<Size, Overflow> {
+pub fn runtime(model: &Model, dispatched: usize, watching: usize) -> Result<Size, Overflow> {
     let served = |task: &&Task| matches!(&task.class, Class::BestEffort(task) if task.server.is_some());
     let served = model.tasks().iter().filter(served).count();
     let threads = model.real_time().count() + served + model.platform().cores.len();
@@ -101,8 +101,10 @@ pub fn runtime(model: &Model, dispatched: usize) -> Result<Size, Overflow> {
     let dispatchers = u64::try_from(dispatched).map_err(|_| Overflow)?;
     let threads = threads.checked_mul(STACK + RING_BYTES).ok_or(Overflow)?;
     let dispatchers = dispatchers.checked_mul(DISPATCHER_BYTES).ok_or(Overflow)?;
+    let watching = u64::try_from(watching).map_err(|_| Overflow)?;
+    let watching = watching.checked_mul(STACK).ok_or(Overflow)?;
     let safe_state = if model.app().safe_state.is_some() { SAFE_STATE_BYTES } else { 0 };
-    sum([threads, dispatchers, safe_state]).map(Size::from_bytes)
+    sum([threads, dispatchers, watching, safe_state]).map(Size::from_bytes)
 }
 
 /// What the set-ups of components may leave in use of the heap, where the manifest states a bound; nothing where it does

@@ -217,10 +217,11 @@ const OVERHEADS: Overheads = Overheads {
     lock: Duration::ZERO,
     sources: OverheadSources::NONE,
     copy: Duration::ZERO,
+    device: Duration::from_us(20),
 };
 
 fn response_on(tasks: &[CoreTask], task: usize) -> Verdict<taut_analysis::Bound> {
-    let core = AnalysedCore::new(tasks.to_vec(), OVERHEADS).expect("small numbers");
+    let core = AnalysedCore::new(tasks.to_vec(), Vec::new(), OVERHEADS).expect("small numbers");
     core.response(task).expect("small numbers")
 }
 
@@ -230,9 +231,14 @@ fn length(verdict: &Verdict<taut_analysis::Bound>) -> u64 {
 
 proptest! {
     #[test]
-    fn terms_sum_to_the_bound(tasks in prop::collection::vec(core_task(), 1..8)) {
+    fn terms_sum_to_the_bound(
+        tasks in prop::collection::vec(core_task(), 1..8),
+        gaps in prop::collection::vec(500u64..100_000, 0..4),
+    ) {
+        let gaps: Vec<Duration> = gaps.into_iter().map(Duration::from_us).collect();
+        let core = AnalysedCore::new(tasks.clone(), gaps, OVERHEADS).unwrap();
         for i in 0..tasks.len() {
-            let bound = match response_on(&tasks, i) {
+            let bound = match core.response(i).unwrap() {
                 Verdict::Schedulable(bound) | Verdict::Unschedulable(bound) => bound,
                 Verdict::NotShown(taut_analysis::Why::Passes(bound)) => bound,
                 other => return Err(TestCaseError::fail(format!("{other:?}"))),
@@ -255,7 +261,7 @@ proptest! {
             task.cost = Duration::from_ns(task.cost.as_ns() / 20);
             task.non_preemptive = task.non_preemptive.min(task.cost);
         }
-        let core = AnalysedCore::new(tasks.clone(), OVERHEADS).unwrap();
+        let core = AnalysedCore::new(tasks.clone(), Vec::new(), OVERHEADS).unwrap();
         let each = (0..tasks.len()).all(|i| response_on(&tasks, i).holds());
         prop_assert_eq!(core.holds(), each);
     }
@@ -317,9 +323,43 @@ fn a_task_alone_pays_for_the_machine() {
     // Its 100 + 10, the kernel's 50, one probe of 10 + 10, and 60 from the timer to its first instruction.
     assert_eq!(length(&bound), 240_000);
     assert_eq!(probe::COST, Duration::from_us(10));
-    let core = AnalysedCore::new(vec![task], OVERHEADS).unwrap();
+    let core = AnalysedCore::new(vec![task], Vec::new(), OVERHEADS).unwrap();
     // 110 / 8000 + 20 / 1000
     assert_eq!(core.utilisation().map(|u| u.ppm()), Some(33_750));
+}
+
+/// A device thread delays every task of its core, also the most urgent one: in each gap by two wakes with their switches, and
+/// two switches of the dispatcher.
+#[test]
+fn every_task_pays_for_the_device_thread() {
+    let us = Duration::from_us;
+    let task = |priority| CoreTask {
+        back_to_back: Duration::ZERO,
+        cost: us(100),
+        period: Duration::from_ms(8),
+        deadline: Duration::from_ms(8),
+        jitter: Duration::ZERO,
+        non_preemptive: Duration::ZERO,
+        priority,
+        arrivals: ArrivalPattern::Periodic,
+    };
+    let lengths = |gaps: Vec<Duration>| {
+        let core = AnalysedCore::new(vec![task(80), task(70)], gaps, OVERHEADS).unwrap();
+        [0, 1].map(|i| length(&core.response(i).unwrap()))
+    };
+    // As in the test above: 240, and 110 more.
+    assert_eq!(lengths(Vec::new()), [240_000, 350_000]);
+    let device = 2 * 20_000 + 6 * 5_000;
+    assert_eq!(lengths(vec![us(4_000)]), [240_000 + device, 350_000 + device]);
+    assert_eq!(lengths(vec![us(4_000), us(8_000)]), [240_000 + 2 * device, 350_000 + 2 * device]);
+    // One of 400 us comes twice within the longer window, with 60 us of jitter.
+    assert_eq!(lengths(vec![us(400)]), [240_000 + device, 350_000 + 2 * device]);
+    let core = AnalysedCore::new(vec![task(80)], vec![us(4_000)], OVERHEADS).unwrap();
+    // 110 / 8000 + 20 / 1000 + 70 / 4000
+    assert_eq!(core.utilisation().map(|u| u.ppm()), Some(51_250));
+    // No run has to take all of that.
+    assert_eq!(core.is_exact(0), Ok(false));
+    assert_eq!(AnalysedCore::new(vec![task(80)], Vec::new(), OVERHEADS).unwrap().is_exact(0), Ok(true));
 }
 
 /// A tie counts against both tasks: each waits for the other's jobs.
@@ -449,7 +489,7 @@ fn no_order_is_better_than_the_assigned_one() {
             task.priority = priority;
         }
         let assigned = passes(&tasks);
-        assert_eq!(assigned, AnalysedCore::new(tasks.clone(), OVERHEADS).unwrap().holds());
+        assert_eq!(assigned, AnalysedCore::new(tasks.clone(), Vec::new(), OVERHEADS).unwrap().holds());
         // Every order that keeps the tasks with fixed numbers in their order.
         let any = orders(count).into_iter().any(|order| {
             let respects = |a: usize, b: usize| match (fixed[order[a]], fixed[order[b]]) {

@@ -55,13 +55,10 @@ pub(crate) fn tasks(source: Source<'_>, names: &PartyNames) -> String {
         .collect()
 }
 
-/// The queue that alone releases a task: the runtime takes its values. A task that a message, a bulk channel or several
-/// channels release takes their values by its ends.
+/// The queue that alone releases a task: the runtime takes its values. A task that a message, a bulk channel, a device or
+/// several channels release takes their values by its ends.
 pub(crate) fn sole_trigger(model: &Model, id: TaskId) -> Option<ChannelId> {
-    match model.triggers(id) {
-        [trigger] if model.hands_over(*trigger) => Some(*trigger),
-        _ => None,
-    }
+    model.sole_trigger(id).filter(|trigger| model.hands_over(*trigger))
 }
 
 /// The names of types in the module of a real-time task.
@@ -116,17 +113,18 @@ fn job(model: &Model, id: TaskId, task: &RealTime) -> String {
             let channel = &model.channel(trigger).name;
             format!("One job, for a value of queue `{channel}`, at least {min_gap} apart.")
         }
-        (Arrival::Sporadic { min_gap, device: Some(device), .. }, None) => {
+        (Arrival::Sporadic { min_gap, triggers, device: Some(device) }, None) if triggers.is_empty() => {
             format!("One job while device `{device}` can be read, at least {min_gap} apart.")
         }
-        (Arrival::Sporadic { min_gap, .. }, None) => {
+        (Arrival::Sporadic { min_gap, device, .. }, None) => {
             let triggers = model.triggers(id).iter();
             let mut names: Vec<_> =
                 triggers.map(|trigger| format!("`{}`", model.channel(*trigger).table())).collect();
             names.dedup();
             let names = names.join(", ");
+            let or = device.as_ref().map_or_else(String::new, |of| format!(" or device `{of}` can be read"));
             format!(
-                "One job while values wait in {names}, at least {min_gap} apart; it takes them by its ends."
+                "One job while values wait in {names}{or}, at least {min_gap} apart; it takes them by its ends."
             )
         }
     }

@@ -227,6 +227,13 @@ pub(crate) static OVERHEADS: Table = Table {
             "Copying 1 KiB of a value, from a cache of another core; gives the time for which a state is locked.",
         ),
         key(
+            "device",
+            Type::Duration,
+            Need::Default("20us"),
+            "What the device thread of a core executes each time that it wakes; charged twice in each least gap of a task \
+             whose device it watches.",
+        ),
+        key(
             "source",
             Type::Words(EVIDENCE),
             Need::Default("guess"),
@@ -593,8 +600,8 @@ static SPORADIC: Table = Table {
             "device",
             Type::Text,
             Need::Optional,
-            "Instead of `trigger`: a file descriptor that the application gives by this name. A job is released while it can \
-             be read.",
+            "Instead of `trigger`, or beside it: a file descriptor that the application gives by this name. A job is \
+             released while it can be read.",
         ),
     ],
 };

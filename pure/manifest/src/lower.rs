@@ -129,12 +129,14 @@ fn platform(fields: Option<&Fields<'_>>) -> Platform {
             kernel_blocking: overhead("kernel-blocking"),
             lock: overhead("lock"),
             copy: overhead("copy"),
+            device: overhead("device"),
             sources: OverheadSources {
                 release: source("release"),
                 context_switch: source("context-switch"),
                 kernel_blocking: source("kernel-blocking"),
                 lock: source("lock"),
                 copy: source("copy"),
+                device: source("device"),
             },
         },
         on_missing_privilege: match platform.word("on-missing-privilege") {

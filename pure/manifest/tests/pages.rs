@@ -8,7 +8,7 @@ use taut_manifest::{LoadedManifest, SourceText, explain, load, render};
 use taut_model::{Code, codes};
 
 /// Codes that the analysis or the plan reports, or that need more entries than a page can show.
-const WITHOUT_EXAMPLE: [Code; 16] = [
+const WITHOUT_EXAMPLE: [Code; 17] = [
     codes::DEADLINE_MISSED,
     codes::CORE_OVERLOADED,
     codes::CHAIN_TOO_SLOW,
@@ -20,6 +20,7 @@ const WITHOUT_EXAMPLE: [Code; 16] = [
     codes::GUESSED,
     codes::TOO_MANY,
     codes::CORE_FULL,
+    codes::DEVICES_EXCEEDED,
     codes::LOCK_STALE,
     codes::LOCK_EDITED,
     codes::NOT_ADMITTED,

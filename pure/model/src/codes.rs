@@ -101,6 +101,7 @@ codes! { $
     507 CORE_FULL "more real-time tasks than priorities"
     508 IDLE_PRIORITY "a priority on cores that ignore it"
     509 EXECUTOR_MISFIT "an executor that cannot enforce what the manifest asks"
+    510 DEVICES_EXCEEDED "more devices than one core watches"
     601 LOCK_STALE "taut.lock is missing or out of date"
     602 LOCK_EDITED "taut.lock is not what `taut plan` wrote"
     603 NOT_ADMITTED "an application that does not fit beside those that run"

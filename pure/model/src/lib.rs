@@ -54,10 +54,11 @@ pub use system::{App, Chain, ChainStep, Client, ClientKind, Model, Service};
 pub use task::{BestEffort, Class, Cost, RealTime, Stated, Task, Waits};
 pub use taut_policy::{
     AfterFailure, Aim, Arrival, ArrivalPattern, BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX, ChannelKind,
-    ClientReads, Evidence, EvidenceFile, Flow, HeapPolicy, LINE_BYTES, LatePolicy, LockingProtocol,
-    Mechanism, MechanismForm, MessageOrder, OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun,
-    PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY, PartyCounts, RESTARTS_MAX, Reception, SAFE_STATE_MAX,
-    STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy, ServiceStart, VALUE_RING_BYTES_MAX,
-    VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, Waiting, Way, is_name, lock_mechanisms, value_slots,
+    ClientReads, DEVICES_MAX, Evidence, EvidenceFile, Flow, HeapPolicy, LINE_BYTES, LatePolicy,
+    LockingProtocol, Mechanism, MechanismForm, MessageOrder, OnFailure, OnMissingPrivilege, OverflowPolicy,
+    Overrun, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY, PartyCounts, RESTARTS_MAX, Reception,
+    SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy, ServiceStart,
+    VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, Waiting, Way, is_name, lock_mechanisms,
+    value_slots,
 };
 pub use taut_time::{ParseSizeError, Size};

@@ -71,6 +71,8 @@ pub struct Overheads {
     pub lock: Duration,
     /// Copying 1 KiB of a value that is in none of the core's caches.
     pub copy: Duration,
+    /// What the device thread of a core executes each time that it wakes.
+    pub device: Duration,
     /// Where these come from.
     pub sources: OverheadSources,
 }
@@ -90,17 +92,25 @@ pub struct OverheadSources {
     pub lock: Option<Evidence>,
     /// Of [`Overheads::copy`].
     pub copy: Option<Evidence>,
+    /// Of [`Overheads::device`].
+    pub device: Option<Evidence>,
 }
 
 impl OverheadSources {
     /// No stated source.
-    pub const NONE: Self =
-        Self { release: None, context_switch: None, kernel_blocking: None, lock: None, copy: None };
+    pub const NONE: Self = Self {
+        release: None,
+        context_switch: None,
+        kernel_blocking: None,
+        lock: None,
+        copy: None,
+        device: None,
+    };
 }
 
 impl Overheads {
     /// Each overhead with its key in a manifest and its source.
-    pub fn each(&self) -> [(&'static str, Duration, Option<Evidence>); 5] {
+    pub fn each(&self) -> [(&'static str, Duration, Option<Evidence>); 6] {
         let of = &self.sources;
         [
             ("release", self.release, of.release),
@@ -108,6 +118,7 @@ impl Overheads {
             ("kernel-blocking", self.kernel_blocking, of.kernel_blocking),
             ("lock", self.lock, of.lock),
             ("copy", self.copy, of.copy),
+            ("device", self.device, of.device),
         ]
     }
 

@@ -220,6 +220,13 @@ impl Model {
             Class::BestEffort(_) => &[],
         }
     }
+    /// The channel that alone releases a task.
+    pub fn sole_trigger(&self, id: TaskId) -> Option<ChannelId> {
+        match &self.task(id).class {
+            Class::RealTime(task) => task.arrival.sole_trigger().copied(),
+            Class::BestEffort(_) => None,
+        }
+    }
     /// Whether the runtime hands over the values of a channel to the one task that it alone releases. A task takes the values
     /// of a message and the blocks of a bulk channel by itself.
     pub fn hands_over(&self, id: ChannelId) -> bool {

@@ -28,6 +28,7 @@ fn empty() -> Draft {
                 lock: Duration::ZERO,
                 sources: OverheadSources::default(),
                 copy: Duration::ZERO,
+                device: Duration::ZERO,
             },
             on_missing_privilege: OnMissingPrivilege::Fail,
             minimise: taut_model::Aim::Memory,

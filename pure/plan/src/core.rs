@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the runtime derives from a plan: a core's rule, how many of its jobs can have begun at one time, and what happens
+//! What the runtime derives from a plan: a core's rule, the devices that it watches, how many of its jobs can have begun at one time, and what happens
 //! when a component fails.
 
 use std::collections::BTreeSet;
@@ -28,6 +28,14 @@ impl Plan {
             |user: &String| self.task(user).and_then(|task| self.cpu_of(&self.tasks[task])) == Some(core.cpu);
         let floors = self.resources.iter().filter(|resource| resource.protocol == LockingProtocol::Dfp);
         LocalRule::of(core.scheduler, floors.into_iter().any(|resource| resource.users.iter().any(here)))
+    }
+
+    /// Whether the device thread of its core watches the device that releases a task. The task's own thread waits for the
+    /// device if Linux schedules the task and nothing else releases it.
+    pub fn is_watched(&self, task: &TaskPlan) -> bool {
+        let ClassPlan::RealTime { cpu, arrival, .. } = &task.class else { return false };
+        let dispatched = || self.cores.iter().any(|core| core.cpu == *cpu && core.dispatched.is_some());
+        arrival.device().is_some() && (!arrival.triggers().is_empty() || dispatched())
     }
 
     /// The most jobs of a dispatched core that may have begun and not be complete at one time, as its executor counts

@@ -5,7 +5,9 @@
 
 use std::fmt::Write;
 
-use crate::{Arrival, ChannelPlan, ClassPlan, MessageOrder, Plan, StepPlan, TermPlan};
+use taut_time::Duration;
+
+use crate::{Arrival, ChannelPlan, ClassPlan, MessageOrder, Plan, StepPlan, TaskPlan, TermPlan};
 
 /// Rows of (what, detail, time) in aligned columns, then a line, then the sum.
 fn table(rows: &[[String; 3]], sum: &[String; 3]) -> String {
@@ -31,12 +33,11 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
     };
     let arrival = match arrival {
         Arrival::Periodic { period, .. } => format!("every {period}"),
-        Arrival::Sporadic { min_gap, device: Some(device), .. } => {
-            format!("by device `{device}`, at most every {min_gap}")
-        }
-        Arrival::Sporadic { min_gap, triggers, .. } => {
-            let triggers = triggers.iter().map(|trigger| format!("`{trigger}`")).collect::<Vec<_>>();
-            format!("by {}, at most every {min_gap}", triggers.join(", "))
+        Arrival::Sporadic { min_gap, triggers, device } => {
+            let device = device.iter().map(|device| format!("device `{device}`"));
+            let by: Vec<String> =
+                device.chain(triggers.iter().map(|trigger| format!("`{trigger}`"))).collect();
+            format!("by {}, at most every {min_gap}", by.join(", "))
         }
     };
     let place = match priority {
@@ -44,6 +45,7 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
         priority => format!("priority {priority}"),
     };
     let mut text = format!("{name}: CPU {cpu}, {place}, {arrival}\n");
+    text += &seen(plan, task, *cpu);
     let _ = match response {
         Some(response) => {
             writeln!(text, "responds within {}, deadline {deadline}", response.rounded())
@@ -61,9 +63,9 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
     if terms.is_empty() {
         let _ = writeln!(text, "the test found no bound");
     } else {
-        let sum = terms.iter().fold(taut_time::Duration::ZERO, |sum, term| {
-            sum.checked_add(term.time).unwrap_or(taut_time::Duration::MAX)
-        });
+        let sum = terms
+            .iter()
+            .fold(Duration::ZERO, |sum, term| sum.checked_add(term.time).unwrap_or(Duration::MAX));
         let (label, sum) = match response {
             Some(_) => ("bound", sum.rounded()),
             None => ("at least", sum.rounded_above(*deadline)),
@@ -75,6 +77,19 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
     }
     let _ = writeln!(text, "\n{test}");
     Some(text)
+}
+
+/// Who sees the device of a task, and what comes before the task's arrival, if a device thread does.
+fn seen(plan: &Plan, task: &TaskPlan, cpu: u16) -> String {
+    if !plan.is_watched(task) {
+        return String::new();
+    }
+    let wakes = plan.overheads.iter().filter(|of| ["release", "kernel-blocking"].contains(&of.name.as_str()));
+    let wakes = wakes.fold(Duration::ZERO, |sum, of| sum.checked_add(of.time).unwrap_or(Duration::MAX));
+    format!(
+        "seen by the device thread of CPU {cpu}; its wake, `release` and `kernel-blocking` ({}), comes before the arrival\n",
+        wakes.rounded()
+    )
 }
 
 fn best_effort(plan: &Plan, name: &str) -> String {
@@ -246,12 +261,8 @@ mod tests {
     #[test]
     fn how_often_is_said_but_of_blocking() {
         let cells = |kind: &str, of: Option<&str>, count| {
-            let term = TermPlan {
-                kind: kind.into(),
-                of: of.map(str::to_owned),
-                count,
-                time: taut_time::Duration::from_us(3),
-            };
+            let term =
+                TermPlan { kind: kind.into(), of: of.map(str::to_owned), count, time: Duration::from_us(3) };
             row(&term)[1].clone()
         };
         assert_eq!(cells("interference", Some("a"), Some(2)), "a, 2x");

@@ -22,7 +22,8 @@
 //!               task has a trigger at least; a reader has
 //!               an event count of a line only if it is a reader of a real-time task's queue, and not real-time
 //! V6  tasks     the budget of a safe state is above zero and at most a second; cores exist, priorities are 1 to 98 (0
-//!               under EDF), times are longer than zero; what Linux does not do is asked of dispatched cores only
+//!               under EDF), times are longer than zero; what Linux does not do is asked of dispatched cores only; a device
+//!               thread watches at most 16 devices
 //! V7  memory    the total is the sum of its parts; the part of set-ups is the sum of their bounds; a task has a ring of
 //!               recorded values, of 64 KiB to 16 MiB and a power of two, if and only if it has an end of a recorded channel;
 //!               bulk channels are not recorded
@@ -39,9 +40,9 @@ use std::hash::Hash;
 use std::ops::Deref;
 
 use taut_policy::{
-    BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX, ChannelKind, Flow, LINE_BYTES, Mechanism, Overrun, PRIORITY_MAX,
-    PartyCounts, RESTARTS_MAX, SAFE_STATE_MAX, SchedulingPolicy, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN,
-    Way, is_name,
+    BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX, ChannelKind, DEVICES_MAX, Flow, LINE_BYTES, Mechanism, Overrun,
+    PRIORITY_MAX, PartyCounts, RESTARTS_MAX, SAFE_STATE_MAX, SchedulingPolicy, VALUE_RING_BYTES_MAX,
+    VALUE_RING_BYTES_MIN, Way, is_name,
 };
 use taut_time::Duration;
 
@@ -115,6 +116,7 @@ fn check(plan: &Plan) -> Result<(), Invalid> {
     for task in &plan.tasks {
         task_of(plan, &known, task)?;
     }
+    devices(plan)?;
     for channel in &plan.channels {
         channel_of(plan, &known, channel)?;
     }
@@ -263,6 +265,16 @@ fn modes(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
     Ok(())
 }
 
+/// V6, of the devices that device threads watch.
+fn devices(plan: &Plan) -> Result<(), Invalid> {
+    for core in &plan.cores {
+        let here = plan.tasks.iter().filter(|task| plan.cpu_of(task) == Some(core.cpu));
+        let watched = here.filter(|task| plan.is_watched(task)).count();
+        require!(watched <= DEVICES_MAX, "the device thread of CPU {} watches {watched} devices", core.cpu);
+    }
+    Ok(())
+}
+
 /// V1: the regions of each map, with their owners.
 fn regions(plan: &Plan) -> Result<(), Invalid> {
     let mut process: Vec<(Region, &str, &str)> = Vec::new();
@@ -389,14 +401,7 @@ fn task_of(plan: &Plan, known: &Known<'_>, task: &TaskPlan) -> Result<(), Invali
         Arrival::Sporadic { min_gap, triggers, device } => {
             match device {
                 None => require!(!triggers.is_empty(), "no channel releases task `{name}`"),
-                Some(device) => {
-                    require!(triggers.is_empty(), "task `{name}` waits for a device and for a channel");
-                    require!(is_name(device), "`{device}` is not the name of a device");
-                    require!(
-                        core.dispatched.is_none(),
-                        "a device releases task `{name}`, on a core with a dispatcher"
-                    );
-                }
+                Some(device) => require!(is_name(device), "`{device}` is not the name of a device"),
             }
             unique(triggers.iter().map(String::as_str), |trigger| {
                 format!("task `{name}` waits for `{trigger}` twice")

@@ -14,7 +14,7 @@ use crate::channels::chains;
 use crate::channels::flow::{self, Realisation};
 use crate::memory::{Map, memory};
 use crate::modes;
-use crate::overheads;
+use crate::overheads::{self, watched};
 use crate::overrides;
 use crate::overrides::OverrideError;
 use crate::placement::dispatch;
@@ -101,7 +101,7 @@ impl Planned {
             deadline::report(model, &whole, &mut of_whole);
             faults.append(&mut of_whole);
         }
-        dispatch::devices(model, &whole.placements, &mut faults);
+        watched::report(model, &whole.placements, &mut faults);
         let bounds = if by_mode { modes::bounds(model, &proofs) } else { whole.bounds.clone() };
         let served = if by_mode { proofs.iter().all(|proof| proof.served) } else { whole.served };
         let proven = Proven { model, whole: &whole, models: &models, modes: &proofs };
@@ -148,7 +148,7 @@ impl Planned {
             inputs,
             overrides,
             decision: decided.decision.clone().map(|of| DecisionPlan { best: of.best && !by_mode, ..of }),
-            overheads: overheads::overheads(model),
+            overheads: overheads::overheads(model, watched::any(model, placements)),
             memory,
             cores: cores.collect(),
             resources: shared.map_or(Vec::new(), |shared| shared.resources(model)),
@@ -335,6 +335,8 @@ fn terms(
     bound: &Bound,
 ) -> Vec<TermPlan> {
     let members = &placements.cores[placement.core].members;
+    let devices = watched::of_terms(model, placements, (placement.core, bound));
+    let named = |of: &watched::Watched<'_>| format!("device thread, for {}", of.device);
     let term = |term: &taut_analysis::Term| {
         let task = |local: usize| {
             let placement = &placements.placements[members[local]];
@@ -354,6 +356,7 @@ fn terms(
                 ("others", Some("jitter, blocking and more urgent tasks, by their offsets".to_owned()))
             }
             BoundTerm::Probe => ("interference", Some("platform probe".to_owned())),
+            BoundTerm::Device(at) => ("interference", devices.get(at).map(named)),
             BoundTerm::Switches => ("overhead", Some("context switch".to_owned())),
             BoundTerm::Jitter => ("jitter", waits::whose(model, placement.task)),
             BoundTerm::Release => ("overhead", Some("release".to_owned())),

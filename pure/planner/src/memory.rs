@@ -14,6 +14,7 @@ use taut_plan::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, event_count_file
 use taut_plan::{MemoryMap, MemoryPlan, Region, ScopePlan};
 
 use crate::channels::flow::Realisation;
+use crate::overheads::watched;
 use crate::placement::{Placements, dispatch};
 use crate::response::shared::Shared;
 
@@ -169,12 +170,12 @@ pub(crate) fn releases(model: &Model, id: ChannelId, channel: &Channel) -> bool 
 }
 
 /// Sums up the memory and compares it with what the platform gives. `locks` is the number of bytes of locks between
-/// cores, `dispatched` the number of cores on which a dispatcher decides.
+/// cores, `dispatched` the number of cores on which a dispatcher decides, and `watching` of those with a device thread.
 pub(crate) fn totals(
     model: &Model,
     map: &Map,
     locks: u64,
-    dispatched: usize,
+    (dispatched, watching): (usize, usize),
     faults: &mut Vec<Fault>,
 ) -> Result<MemoryPlan, Overflow> {
     let flows = model.channels().iter().filter(|channel| channel.flow == Flow::Synchronous);
@@ -184,7 +185,7 @@ pub(crate) fn totals(
     let alarms = alarms.map(|channel| memory::alarms(channel.capacity.unwrap_or(1).into()));
     let alarms = memory::sum(alarms.collect::<Result<Vec<_>, _>>()?)?;
     let values = memory::sum(map.value_rings.iter().flatten().map(|ring| ring.as_bytes()))?;
-    let threads = memory::runtime(model, dispatched)?.as_bytes();
+    let threads = memory::runtime(model, dispatched, watching)?.as_bytes();
     let runtime = Size::from_bytes(memory::sum([threads, locks, flows, alarms, values])?);
     let set_up = memory::set_up(model)?;
     let total = memory::sum([map.process, map.segment, runtime.as_bytes(), set_up.as_bytes()])?;
@@ -276,8 +277,10 @@ pub(crate) fn memory(
     let dispatched = (0..placements.cores.len())
         .filter(|core| dispatch::reason(model, placements, *core).is_some())
         .count();
-    let found = lay_out(model, channels)
-        .and_then(|map| totals(model, &map, locks, dispatched, faults).map(|memory| (map, memory)));
+    let watching = watched::by_core(model, placements).iter().filter(|devices| !devices.is_empty()).count();
+    let found = lay_out(model, channels).and_then(|map| {
+        totals(model, &map, locks, (dispatched, watching), faults).map(|memory| (map, memory))
+    });
     found.unwrap_or_else(|_| {
         let place = taut_model::KeyPath::value("platform.memory");
         let message = "the memory map does not fit in 64 bits";

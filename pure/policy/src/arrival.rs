@@ -46,8 +46,8 @@ pub enum Arrival<C> {
             )
         )]
         triggers: Vec<C>,
-        /// The device that releases the task instead, by name: a file descriptor of the application, while it can be
-        /// read.
+        /// The device that releases the task, alone or beside channels, by name: a file descriptor of the application,
+        /// while it can be read.
         #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
         device: Option<String>,
     },
@@ -59,6 +59,17 @@ impl<C> Arrival<C> {
         match self {
             Self::Periodic { .. } => &[],
             Self::Sporadic { triggers, .. } => triggers,
+        }
+    }
+
+    /// The channel that alone releases the task: no other channel does, and no device.
+    pub fn sole_trigger(&self) -> Option<&C> {
+        match self {
+            Self::Sporadic { triggers, device: None, .. } => match triggers.as_slice() {
+                [only] => Some(only),
+                _ => None,
+            },
+            _ => None,
         }
     }
 

@@ -14,6 +14,9 @@ pub const PRIORITY_MAX: u8 = 98;
 pub const PROBE_PRIORITY: u8 = PRIORITY_MAX + 1;
 /// The time between two wake-ups of the platform probe on each real-time core. The analysis charges them to every task.
 pub const PROBE_PERIOD: Duration = Duration::from_ms(1);
+/// The most devices that the device thread of one core watches: it asks for all of them with one system call, whose time is
+/// within the overhead `device` of the platform.
+pub const DEVICES_MAX: usize = 16;
 /// The longest budget of a safe state: ending an application waits for it.
 pub const SAFE_STATE_MAX: Duration = Duration::from_ms(1_000);
 /// Bytes of the stack of a real-time thread. The runtime locks it and makes it present before release 0, and a plan

@@ -92,8 +92,7 @@ fn task(model: &Model, id: TaskId, owner: &str, indent: &str) -> String {
 
 fn real_time_task(model: &Model, (id, task): (TaskId, &RealTime), owner: &str, indent: &str) -> String {
     // The runtime hands over the values of the one queue that releases a receiver.
-    let only = if let [trigger] = model.triggers(id) { Some(*trigger) } else { None };
-    let trigger = only.filter(|trigger| model.hands_over(*trigger));
+    let trigger = model.sole_trigger(id).filter(|trigger| model.hands_over(*trigger));
     let call = match trigger {
         None => "task".to_owned(),
         Some(trigger) => format!("receiver::<{}, _>", type_name(model, model.channel(trigger).payload)),

@@ -7,7 +7,7 @@
 //! transaction of the length of their hyperperiod, with an activity for each job in it. That loses only one thing:
 //! two jobs of one task count against each other as equally urgent. If the hyperperiod holds more than
 //! `ACTIVITIES_MAX` jobs, the tasks of each period form a transaction, as if the phases between transactions were
-//! free. Every other task, and the platform probe, is a transaction of its own: its phase is free.
+//! free. Every other task, the platform probe and each device is a transaction of its own: its phase is free.
 
 use taut_model::ArrivalPattern;
 use taut_time::Duration;
@@ -25,7 +25,7 @@ const SCENARIOS_MAX: u64 = 1_000;
 /// Transactions, and the activities that are a task's jobs.
 struct Phases {
     transactions: Vec<Transaction>,
-    /// By task; the probe last.
+    /// By task, then the probe, then the devices.
     jobs: Vec<Vec<ActivityPosition>>,
 }
 

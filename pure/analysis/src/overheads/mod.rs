@@ -11,6 +11,7 @@
 //! | lock | l | a section is longer by l |
 //! | section for which other cores wait | | longer by l + k, since they wait for the kernel too; by y more if waiters sleep: one that has been granted the resource holds it while it wakes up |
 //! | enforced budget | | C'' = B + max(s + l, S) + y + 2x, with s the longest section and S the longest non-preemptive stretch |
+//! | device thread, execution of a wake | d | as the platform probe, for each device that it watches: 2d + 6x in each least gap: [`Charges::device`] |
 //! | platform probe | | on a core by itself a task above all others; in a set whose tasks lock, time that goes slower: [`probe`] |
 //!
 //! **Kernel blocking** comes once before a job's first instruction. Both ways of charging it are sound. As blocking it
@@ -25,6 +26,9 @@ use taut_model::{Overheads, Waiting};
 use taut_time::Duration;
 
 use crate::Overflow;
+
+/// Context switches of [`Charges::device`].
+pub(crate) const DEVICE_SWITCHES: u64 = 6;
 
 /// Adds the overheads of a machine to times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +125,16 @@ impl Charges {
             Waiting::Suspended => self.0.release,
         };
         sum([length, self.0.lock, self.0.kernel_blocking, wakes])
+    }
+
+    /// 2d + 6x: what the device thread of a core takes for a device in each least gap T of its task. It wakes once for the
+    /// device, and once to look at it again, which it does not before T is over; with each wake come two switches. Two more
+    /// are the dispatcher's, which the event wakes in vain if it comes while a job of the task runs.
+    ///
+    /// # Errors
+    /// [`Overflow`].
+    pub fn device(&self) -> Result<Duration, Overflow> {
+        sum([self.0.device, self.0.device, self.switches(DEVICE_SWITCHES)?])
     }
 
     /// C'' = B + max(s + l, S) + y + 2x: what the dispatcher lets a job have whose budget B it enforces. `section` is

@@ -8,7 +8,8 @@
 //! In a window w it takes at most C_p · ⌈(w + y) / T_p⌉ ≤ K + u · w, with u = C_p / T_p and K = C_p · (1 + y / T_p).
 //! Work that takes x of the core's time is over after (x + K) / (1 − u) at most. So all execution is scaled by
 //! 1 / (1 − u), and K / (1 − u) is added once to the demand of a window: once per job, as jitter, and once per section
-//! for which jobs on other cores wait. Jobs that spin for such a section are under the probe of their own core, so its
+//! for which jobs on other cores wait. Device threads, which run beside the probe, count in the same way: u and K are sums
+//! over the probe and the devices of a core ([`Charges::device`]), and those of the worst core count for all. Jobs that spin for such a section are under the probe of their own core, so its
 //! length is scaled once more.
 
 pub use taut_model::PROBE_PERIOD as PERIOD;
@@ -24,7 +25,7 @@ pub const COST: Duration = Duration::from_us(10);
 /// What the probe does to the time of tasks that lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slowdown {
-    /// C_p, context switches included, in ns; less than T_p.
+    /// C_p, context switches included, in ns, and the share of the devices in each T_p; less than T_p.
     cost: u64,
     /// T_p, in ns.
     period: u64,
@@ -33,20 +34,42 @@ pub struct Slowdown {
 }
 
 impl Slowdown {
-    /// The slowdown on a machine.
+    /// The slowdown on a machine whose cores have these devices, by their least gaps, each core with those that its device
+    /// thread watches: that of the worst core.
     ///
     /// # Errors
-    /// [`Overflow`] if a value does not fit in 64 bits, or if the probe leaves no time to others: then nothing has a
-    /// bound.
-    pub fn of(charges: &Charges) -> Result<Self, Overflow> {
-        let cost = charges.job(COST)?;
-        if cost >= PERIOD {
+    /// [`Overflow`] if a value does not fit in 64 bits, or if the probe and the device thread leave no time to others: then
+    /// nothing has a bound.
+    pub fn of(charges: &Charges, devices: &[Vec<Duration>]) -> Result<Self, Overflow> {
+        let mut worst = Self::of_core(charges, &[])?;
+        for gaps in devices {
+            let core = Self::of_core(charges, gaps)?;
+            worst.cost = worst.cost.max(core.cost);
+            worst.once = worst.once.max(core.once);
+        }
+        Ok(worst)
+    }
+
+    /// The slowdown of a core. Nothing is less for more devices, so of several cores each part may be the largest.
+    fn of_core(charges: &Charges, gaps: &[Duration]) -> Result<Self, Overflow> {
+        let probe = charges.job(COST)?;
+        let (mut at_once, mut cost) = (probe, probe.as_ns());
+        for gap in gaps {
+            let device = charges.device()?;
+            at_once = at_once.checked_add(device).ok_or(Overflow)?;
+            // Its share of each period of the probe.
+            let share = u128::from(device.as_ns()) * u128::from(PERIOD.as_ns());
+            let share = share.div_ceil(u128::from(gap.as_ns().max(1)));
+            cost = u64::try_from(share).ok().and_then(|share| cost.checked_add(share)).ok_or(Overflow)?;
+        }
+        if cost >= PERIOD.as_ns() {
             return Err(Overflow);
         }
-        let mut slowdown = Self { cost: cost.as_ns(), period: PERIOD.as_ns(), once: Duration::ZERO };
+        let mut slowdown = Self { cost, period: PERIOD.as_ns(), once: Duration::ZERO };
         let late = u128::from(slowdown.cost) * u128::from(charges.release().as_ns());
         let late = u64::try_from(late.div_ceil(slowdown.period.into())).map_err(|_| Overflow)?;
-        slowdown.once = slowdown.slower(cost.checked_add(Duration::from_ns(late)).ok_or(Overflow)?)?;
+        let late = at_once.checked_add(Duration::from_ns(late)).ok_or(Overflow)?;
+        slowdown.once = slowdown.slower(late)?;
         Ok(slowdown)
     }
 
@@ -98,28 +121,44 @@ mod tests {
             kernel_blocking: zero,
             lock: zero,
             copy: zero,
+            device: Duration::from_us(20),
             sources,
         })
     }
 
-    /// Work of a length, run beside a probe that takes all that it may in every window, is over in time.
+    /// Work of a length, run beside a probe and a device thread that take all that they may in every window, is over in time.
     #[test]
-    fn slowed_work_has_room_for_the_probe() {
-        for (release_us, switch_us) in [(0, 0), (60, 5), (999, 100), (2_500, 480)] {
-            let charges = charges(Duration::from_us(release_us), Duration::from_us(switch_us));
-            let slowdown = Slowdown::of(&charges).unwrap();
-            let cost = charges.job(COST).unwrap().as_ns();
-            for work in [1, 999, 10_000, 989_999, 990_001, 1_000_000, 7_777_777, 123_456_789] {
-                let most = |window: u64| work + cost * (window + release_us * 1_000).div_ceil(PERIOD.as_ns());
-                let mut window = work;
-                while most(window) > window {
-                    window = most(window);
+    fn slowed_work_has_room_for_what_runs_above_it() {
+        let us = Duration::from_us;
+        let devices: [&[Duration]; 4] = [&[], &[us(1_000)], &[us(1_700), us(333)], &[us(90_000), us(2_500)]];
+        for (release_us, switch_us) in [(0, 0), (60, 5), (999, 10), (2_500, 20)] {
+            for gaps in devices {
+                let charges = charges(us(release_us), us(switch_us));
+                let Ok(slowdown) = Slowdown::of(&charges, &[Vec::new(), gaps.to_vec()]) else {
+                    panic!("room is left: {gaps:?}, {switch_us}")
+                };
+                let probe = (charges.job(COST).unwrap(), PERIOD);
+                let device = |gap: &Duration| (charges.device().unwrap(), *gap);
+                let above: Vec<(Duration, Duration)> =
+                    [probe].into_iter().chain(gaps.iter().map(device)).collect();
+                for work in [1, 999, 10_000, 989_999, 990_001, 1_000_000, 7_777_777, 123_456_789] {
+                    let most = |window: u64| {
+                        let jobs = |period: &Duration| (window + release_us * 1_000).div_ceil(period.as_ns());
+                        work + above.iter().map(|(cost, period)| cost.as_ns() * jobs(period)).sum::<u64>()
+                    };
+                    let mut window = work;
+                    while most(window) > window {
+                        window = most(window);
+                    }
+                    let bound =
+                        slowdown.slower(Duration::from_ns(work)).unwrap().as_ns() + slowdown.once().as_ns();
+                    assert!(window <= bound, "{work}: {window} needed, {bound} bound, {gaps:?}");
                 }
-                let bound =
-                    slowdown.slower(Duration::from_ns(work)).unwrap().as_ns() + slowdown.once().as_ns();
-                assert!(window <= bound, "{work}: {window} needed, {bound} bound");
             }
         }
-        assert_eq!(Slowdown::of(&charges(Duration::ZERO, Duration::from_us(495))), Err(Overflow));
+        assert_eq!(Slowdown::of(&charges(Duration::ZERO, us(495)), &[]), Err(Overflow));
+        // 2 · 20 + 6 · 5 us of each 70 us.
+        let full = Slowdown::of(&charges(Duration::ZERO, us(5)), &[vec![us(70)]]);
+        assert_eq!(full, Err(Overflow));
     }
 }

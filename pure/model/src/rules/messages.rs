@@ -242,13 +242,14 @@ pub(super) fn looks(draft: &Draft, channel: &ChannelDraft, reader: PartyId, faul
         codes::NO_DELIVERY,
         message,
         KeyPath::value(arrival.as_str()),
-        if device.is_some() { "a device releases it" } else { "other channels release it" },
+        match (device.is_some(), triggers.is_empty()) {
+            (true, true) => "a device releases it",
+            (true, false) => "a device and other channels release it",
+            _ => "other channels release it",
+        },
     )
     .also(at(channel, "to"), if channel.broadcast { "its readers" } else { "its receiver" })
-    .help(match device {
-        Some(_) => "make it periodic, or let a task of its own read the device".to_owned(),
-        None => format!("let the {noun} release it, too: add \"{name}\" to `triggers`; or make it periodic"),
-    });
+    .help(format!("let the {noun} release it, too: add \"{name}\" to `triggers`; or make it periodic"));
     let overflow = (channel.kind == ChannelKind::Bulk).then_some(overflow.as_str());
     let rests_on: Vec<&str> = [from.as_str(), &to, &arrival].into_iter().chain(overflow).collect();
     faults.push_resting_on(fault, &rests_on);

@@ -43,7 +43,10 @@ fn period(draft: &Draft, party: PartyId) -> Option<(Duration, KeyPath)> {
 fn released_by(draft: &Draft, party: PartyId) -> Option<&str> {
     let PartyId::Task(id) = party else { return None };
     match &draft.tasks[id.index()].class {
-        ClassDraft::RealTime(RealTimeDraft { arrival: ArrivalDraft::Sporadic { triggers, .. }, .. }) => {
+        ClassDraft::RealTime(RealTimeDraft {
+            arrival: ArrivalDraft::Sporadic { triggers, device: None, .. },
+            ..
+        }) => {
             let [only] = triggers.as_slice() else { return None };
             Some(&only.channel)
         }

@@ -20,9 +20,9 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
     for (id, task) in (0..u16::MAX).map(TaskId).zip(&draft.tasks) {
         let ClassDraft::RealTime(real_time) = &task.class else { continue };
         let ArrivalDraft::Sporadic { triggers, device, .. } = &real_time.arrival else { continue };
-        match device {
-            None => count(&task.name, triggers, faults),
-            Some(device) => released_by_device(draft, (id, &task.name), (device, triggers), faults),
+        count(&task.name, (triggers, device.is_some()), faults);
+        if let Some(device) = device {
+            released_by_device(draft, (id, &task.name), device, faults);
         }
         let writers = triggers.iter().enumerate().map(|(at, trigger)| {
             let place = place(&task.name, trigger);
@@ -33,11 +33,13 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
                 faults.push(fault.help("name each channel once"));
                 return None;
             }
-            let only = triggers.len() == 1;
+            let only = triggers.len() == 1 && device.is_none();
             writer((id, &task.name, only), (&trigger.channel, place), (draft, names, links), faults)
         });
         let writers: Vec<Option<TaskId>> = writers.collect();
-        released_by[id.index()] = writers.into_iter().collect::<Option<_>>().unwrap_or_default();
+        // A device lets the task start, whoever else releases it.
+        let writers = writers.into_iter().collect::<Option<_>>().filter(|_| device.is_none());
+        released_by[id.index()] = writers.unwrap_or_default();
     }
     circles(draft, &never_starting(&released_by), faults);
 }
@@ -46,25 +48,12 @@ fn place(task: &str, trigger: &TriggerDraft) -> KeyPath {
     KeyPath::value(format!("tasks.{task}.arrival.{}", trigger.key))
 }
 
-/// Checks the device of a task: nothing else releases the task, and the device releases no other.
-fn released_by_device(
-    draft: &Draft,
-    (id, task): (TaskId, &str),
-    (device, triggers): (&str, &[TriggerDraft]),
-    faults: &mut Faults<'_>,
-) {
+/// Checks the device of a task: it releases no other.
+fn released_by_device(draft: &Draft, (id, task): (TaskId, &str), device: &str, faults: &mut Faults<'_>) {
     let key = format!("tasks.{task}.arrival.device");
     let at = || KeyPath::value(key.as_str());
     if faults.wrong(&key) {
         return;
-    }
-    if let Some(trigger) = triggers.first() {
-        let message = format!("a device and a channel release task `{task}`");
-        faults.push(
-            Fault::error(codes::BAD_TRIGGER, message, at(), "its thread waits for the device alone")
-                .also(place(task, trigger), "and cannot wait for a channel")
-                .help("let a task of its own read the device, and send what it reads to this one"),
-        );
     }
     if !taut_policy::is_name(device) {
         let message = format!("`{device}` is not the name of a device");
@@ -90,11 +79,14 @@ fn released_by_device(
     }
 }
 
-/// Checks that a receiver states its triggers by one key, at least one and not too many.
-fn count(task: &str, triggers: &[TriggerDraft], faults: &mut Faults<'_>) {
+/// Checks that a receiver states its triggers by one key, at least one unless a device releases it, and not too many.
+fn count(task: &str, (triggers, by_device): (&[TriggerDraft], bool), faults: &mut Faults<'_>) {
     let arrival = format!("tasks.{task}.arrival");
     let is_one = |trigger: &TriggerDraft| trigger.key == "trigger";
     let is_of_many = |trigger: &TriggerDraft| !is_one(trigger);
+    if triggers.is_empty() && by_device {
+        return;
+    }
     if triggers.is_empty() {
         let message = format!("nothing releases task `{task}`");
         let fault = Fault::error(codes::BAD_TRIGGER, message, KeyPath::value(arrival.as_str()), "no trigger")

@@ -147,13 +147,13 @@ fn quick(placements: &Placements<'_>, placement: usize, core: &AnalysedCore) -> 
     }
 }
 
-/// The cost and T' of the task, of the tasks above it, and of the platform probe, overheads charged.
+/// The cost and T' of the task, of the tasks above it, of the platform probe and of the devices, overheads charged.
 fn level(core: &AnalysedCore, own: usize) -> Result<Vec<Share>, Overflow> {
     let (all, charged) = (core.tasks(), core.charged());
     let shortened = |of: usize, time: Duration| time.saturating_sub(charged[of].jitter);
     let cost = charged[own].cost.checked_add(core.blocking(own)?).ok_or(Overflow)?;
     let mut level = vec![(cost, shortened(own, all[own].period.min(all[own].deadline)))];
-    let above = core.higher(own).chain([all.len()]);
+    let above = core.higher(own).chain(core.machine());
     level.extend(above.map(|task| (charged[task].cost, shortened(task, charged[task].period))));
     Ok(level)
 }
@@ -183,8 +183,13 @@ fn within(
     } else if level.iter().any(|(_, period)| period.is_zero()) {
         Some("a task above may be released a period late".to_owned())
     } else {
-        (level[level.len() - 1].1 > least)
-            .then(|| format!("its {} are less than the probe's period", least.rounded()))
+        let mut machine = level[1 + core.higher(own).count()..].iter();
+        let is_longer = |(_, period): &Share| *period > least;
+        match (machine.next().is_some_and(is_longer), machine.any(is_longer)) {
+            (true, _) => Some(format!("its {} are less than the probe's period", least.rounded())),
+            (_, true) => Some(format!("its {} are less than the gap of a device", least.rounded())),
+            _ => None,
+        }
     };
     if let Some(why) = why {
         return vec![Row::fails("utilisation bounds", why)];

@@ -10,7 +10,7 @@ use taut_model::{Cost, Fault, KeyPath, Model, Severity, TaskId, codes};
 use taut_time::Duration;
 
 use crate::advice::room::{self, Room, Stretch};
-use crate::overheads::budget;
+use crate::overheads::{budget, watched};
 use crate::placement::{Placements, Who};
 use crate::response::bounds::ResponseBounds;
 use crate::response::proof::{JOBS_ASKED_OFTEN, Proof};
@@ -185,6 +185,7 @@ fn terms(
     let other = |local: usize| &placements.placements[members[local]];
     let name = |local: usize| other(local).name;
     let overhead = |key: &str| KeyPath::value(format!("platform.overheads.{key}"));
+    let devices = watched::of_terms(model, placements, (own.core, bound));
     for term in &bound.terms {
         let (time, times) = (term.time.rounded(), times(term.count));
         let (place, text) = match term.kind {
@@ -222,6 +223,11 @@ fn terms(
                 None => (own.place("jitter"), format!("released up to {time} late")),
             },
             BoundTerm::Release => (overhead("release"), format!("timer to first instruction, {time}")),
+            BoundTerm::Device(at) => {
+                let Some(of) = devices.get(at) else { continue };
+                let place = KeyPath::value(format!("tasks.{}.arrival.device", of.task));
+                (place, format!("the device thread of the core preempts{times} {time} in all"))
+            }
             BoundTerm::Probe => {
                 let text = format!("the platform probe preempts{times} {time} in all");
                 fault = fault.note(text);
@@ -275,7 +281,7 @@ pub(crate) fn largest_value(
         let mut tasks = core.tasks().to_vec();
         let charges = Charges::of(&model.platform().overheads);
         tasks[at.at].cost = budget::charged(at.task, &charges, cost);
-        let changed = AnalysedCore::new(tasks, model.platform().overheads);
+        let changed = AnalysedCore::new(tasks, core.devices().to_vec(), model.platform().overheads);
         changed.is_ok_and(|core| shown(&core, task).is_some())
     };
     let delayed = core.lower(at.at).filter(|&task| passes(task, 0));

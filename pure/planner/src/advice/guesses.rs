@@ -3,7 +3,8 @@
 
 //! Where the manifest guesses.
 
-use crate::overheads::overheads;
+use crate::overheads::{overheads, watched};
+use crate::placement::Placements;
 use taut_model::{Class, Evidence, Fault, KeyPath, Model, codes};
 
 /// A fault at each place where a manifest states a guess, or states nothing so that a default applies.
@@ -47,7 +48,9 @@ const BENCH: &str = "let `taut bench --out machine.toml` measure them, and give 
 fn names(model: &Model, source: Option<Evidence>) -> Option<String> {
     // Without a real-time task nothing is proven, and no cost counts.
     model.real_time().next()?;
-    let all = overheads(model);
+    let by_device = model.real_time().any(|(_, _, task)| task.arrival.device().is_some());
+    let watches = by_device && watched::any(model, &Placements::choose(model, None));
+    let all = overheads(model, watches);
     let of = all.iter().filter(|overhead| overhead.source == source);
     let names: Vec<String> = of.map(|overhead| format!("`{}`", overhead.name)).collect();
     (!names.is_empty()).then(|| names.join(", "))

@@ -3,21 +3,28 @@
 
 //! Which scheduler decides on a core: Linux if it can do all that the proof relies on, else a dispatcher.
 
-use taut_model::{Executor, Fault, KeyPath, Model, Overrun, SchedulingPolicy, codes};
+use taut_model::{Executor, Model, Overrun, SchedulingPolicy};
 
-use crate::placement::{Placements, Who};
+use crate::placement::{Placement, Placements, Who};
 
 /// Why a dispatcher decides on a core; none if Linux does. `model` is the decided one, in which a state under a
 /// lock is a resource.
 pub(crate) fn reason(model: &Model, placements: &Placements<'_>, core: usize) -> Option<String> {
+    reason_of(model, placements.placements.iter().filter(|placement| placement.core == core))
+}
+
+/// The same, by the placements on the core.
+pub(crate) fn reason_of<'a>(
+    model: &Model,
+    here: impl Iterator<Item = &'a Placement<'a>> + Clone,
+) -> Option<String> {
     let platform = model.platform();
     if platform.scheduler == SchedulingPolicy::Edf {
         return Some(
             "jobs go by their deadlines, which Linux does not do for threads of one core".to_owned(),
         );
     }
-    let here = || placements.placements.iter().filter(move |placement| placement.core == core);
-    for placement in here() {
+    for placement in here.clone() {
         if let Who::Server(_) = placement.who {
             return Some(format!("server `{}` has a budget", placement.name));
         }
@@ -26,7 +33,7 @@ pub(crate) fn reason(model: &Model, placements: &Placements<'_>, core: usize) ->
             return Some(format!("task `{}` locks `{resource}`", placement.name));
         }
     }
-    for placement in here() {
+    for placement in here {
         if placement.task.budget.is_some() {
             return Some(format!("task `{}` has a budget", placement.name));
         }
@@ -37,25 +44,4 @@ pub(crate) fn reason(model: &Model, placements: &Placements<'_>, core: usize) ->
         }
     }
     (platform.executor == Executor::Dispatched).then(|| "the manifest asks for it".to_owned())
-}
-
-/// Refuses a task that a device releases on a core with a dispatcher: its thread waits for the device by itself.
-pub(crate) fn devices(model: &Model, placements: &Placements<'_>, faults: &mut Vec<Fault>) {
-    for placement in &placements.placements {
-        let Some(device) = placement.task.arrival.device() else { continue };
-        let Some(reason) = reason(model, placements, placement.core) else { continue };
-        let cpu = model.platform().cores[placement.core];
-        let message = format!("device `{device}` cannot release task `{}` on CPU {cpu}", placement.name);
-        let place = KeyPath::value(format!("tasks.{}.arrival.device", placement.name));
-        faults.push(
-            Fault::error(
-                codes::EXECUTOR_MISFIT,
-                message,
-                place,
-                "Linux must schedule the task that waits for it",
-            )
-            .note(format!("a dispatcher decides on this core: {reason}"))
-            .help("put the task on another core with `core`, and send what it reads to this one"),
-        );
-    }
 }

@@ -3,7 +3,7 @@
 
 //! Chooses cores and priorities.
 
-use crate::overheads::budget;
+use crate::overheads::{budget, watched};
 use crate::placement::{CorePlacement, Placement, Placements, Who};
 use crate::response::shared;
 use crate::response::waits;
@@ -178,7 +178,9 @@ fn analysis(
             },
         }
     };
-    AnalysedCore::new(members.iter().zip(priorities).map(task).collect(), model.platform().overheads)
+    let devices = watched::gaps(&watched::on_core(model, members.iter().map(|&i| &placements[i])));
+    let tasks = members.iter().zip(priorities).map(task).collect();
+    AnalysedCore::new(tasks, devices, model.platform().overheads)
 }
 
 /// What a task's arrivals follow: a task that only real-time tasks trigger follows those tasks, and so does a task that

@@ -122,6 +122,7 @@ pub fn empty(cores: &[u16]) -> Draft {
                 lock: time("2us"),
                 sources: OverheadSources::default(),
                 copy: Duration::ZERO,
+                device: time("20us"),
             },
             on_missing_privilege: OnMissingPrivilege::Degrade,
             minimise: taut_model::Aim::Memory,

@@ -47,6 +47,7 @@ pub fn system(cores: u16, scheduler: SchedulingPolicy, tasks: Vec<TaskDraft>) ->
         lock: zero,
         sources: OverheadSources::default(),
         copy: zero,
+        device: zero,
     };
     draft.platform.scheduler = scheduler;
     draft.tasks = tasks;

@@ -15,7 +15,7 @@ use taut_model::{ArrivalPattern, Model, Resource, SetTask, TaskSet};
 use taut_time::Duration;
 
 use super::work::Works;
-use crate::overheads::budget;
+use crate::overheads::{budget, watched};
 use crate::placement::{Placement, Placements};
 
 /// Tasks as they are analysed, with what was charged.
@@ -25,8 +25,10 @@ pub(crate) struct Charged {
     pub(crate) switches: Vec<Duration>,
     /// By placement: locks, and what is added to global sections.
     pub(crate) locks: Vec<Duration>,
-    /// By placement: the platform probe, as cost and as jitter.
+    /// By placement: the platform probe and the device thread, as cost and as jitter.
     pub(crate) probe: Vec<Duration>,
+    /// The name of those in a bound.
+    pub(crate) above: &'static str,
     /// The part of `probe` that is jitter, the same for all.
     pub(crate) once: Duration,
 }
@@ -41,7 +43,7 @@ pub(crate) fn charged(
     own: Option<usize>,
 ) -> Result<Charged, Overflow> {
     let charges = Charges::of(&model.platform().overheads);
-    let slowdown = Slowdown::of(&charges)?;
+    let slowdown = Slowdown::of(&charges, &watched::gaps_by_core(model, placements))?;
     let cores = model.platform().cores.len();
     // One more resource per core with a non-preemptive stretch: the core itself.
     let mut resources: Vec<Resource> =
@@ -85,5 +87,8 @@ pub(crate) fn charged(
     let schedulers = vec![model.platform().scheduler; cores];
     // The model guarantees what a set requires, so the only error left is a sum that does not fit.
     let set = TaskSet::new(schedulers, resources, tasks).map_err(|_| Overflow)?;
-    Ok(Charged { set, switches: of_switches, locks: of_locks, probe: of_probe, once: slowdown.once() })
+    let above =
+        if watched::any(model, placements) { "platform probe and device threads" } else { "platform probe" };
+    let once = slowdown.once();
+    Ok(Charged { set, switches: of_switches, locks: of_locks, probe: of_probe, above, once })
 }

@@ -20,6 +20,7 @@ use taut_time::Duration;
 
 use super::charge::charged;
 use super::choose::Answer;
+use crate::overheads::watched;
 use crate::placement::{Placement, Placements};
 
 /// The response of a job under EDF.
@@ -152,11 +153,12 @@ fn responses(set: &TaskSet, guards: Guards) -> Result<Result<Vec<Due>, String>, 
 
 /// Whether tasks that share nothing would keep their deadlines on one core: for choosing cores.
 pub(crate) fn fits<'s>(
-    model: &Model,
-    placements: impl Iterator<Item = &'s Placement<'s>>,
+    model: &'s Model,
+    placements: impl Iterator<Item = &'s Placement<'s>> + Clone,
 ) -> Result<bool, Overflow> {
     let charges = Charges::of(&model.platform().overheads);
-    let slowdown = Slowdown::of(&charges)?;
+    let devices = watched::gaps(&watched::on_core(model, placements.clone()));
+    let slowdown = Slowdown::of(&charges, &[devices])?;
     let task = |placement: &Placement<'_>| {
         Ok(demand::EdfTask {
             cost: slowdown.slower(charges.job(placement.cost)?)?,

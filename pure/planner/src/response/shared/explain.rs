@@ -66,7 +66,7 @@ pub(crate) fn terms(
     }
     terms.push(term("overhead", Some("locks"), charged.locks[placement]));
     terms.push(term("overhead", Some("context switch"), charged.switches[placement]));
-    terms.push(term("overhead", Some("platform probe"), charged.probe[placement]));
+    terms.push(term("overhead", Some(charged.above), charged.probe[placement]));
     terms.push(term("blocking", Some("kernel"), overheads.kernel_blocking));
     terms.push(term("jitter", waits::whose(model, at.task).as_deref(), at.task.delay()));
     terms.push(term("overhead", Some("release"), overheads.release));
@@ -115,7 +115,7 @@ pub(crate) fn due(
     add("spin", most(found.spins_for).as_deref(), found.spin);
     add("overhead", Some("locks"), charged.locks[placement]);
     add("overhead", Some("context switch"), charged.switches[placement]);
-    add("overhead", Some("platform probe"), probe);
+    add("overhead", Some(charged.above), probe);
     late.into_iter().for_each(|(kind, of, time)| add(kind, of, time));
     let (task, resource) = found.response.blocked_by.unzip();
     let blocks = Contribution { task, resource, time: found.response.blocking };

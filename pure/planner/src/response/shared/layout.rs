@@ -12,6 +12,7 @@ use taut_model::{ArrivalPattern, Body, Model, Request, Resource, SetTask, TaskSe
 use taut_time::Duration;
 
 use super::choose::is_global;
+use crate::overheads::watched;
 use crate::placement::Placements;
 
 /// A set in which every section is as long as it executes.
@@ -47,7 +48,7 @@ impl Layout {
     /// Lays out a model whose tasks have no order of segments and no non-preemptive stretch.
     pub(crate) fn of(model: &Model, placements: &Placements<'_>) -> Result<Self, Overflow> {
         let charges = Charges::of(&model.platform().overheads);
-        let slowdown = Slowdown::of(&charges)?;
+        let slowdown = Slowdown::of(&charges, &watched::gaps_by_core(model, placements))?;
         let rest = |at| Prices { global: is_global(placements, at), ..Prices::default() };
         let mut guards: Vec<Prices> = (0..model.resources().len()).map(rest).collect();
         let mut tasks = Vec::with_capacity(placements.placements.len());
