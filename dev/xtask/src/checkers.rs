@@ -148,6 +148,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/replayed_alarms", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/rests", "starts other processes"),
     ("run/set_up", "a booted application: `mmap` with MAP_POPULATE"),
+    ("run/sources", "starts other processes"),
     ("run/states", "starts other processes"),
     ("run/threads", "constants: the compiler checks them"),
     ("run/triggers", "a booted application: `mmap` with MAP_POPULATE"),

@@ -1170,11 +1170,11 @@ fn a_value_of_another_source_has_no_age() {
         run.records.push(at(start + 500, Kind::Complete, processing, job, 500_000));
     }
     run.records.push(at(20_000, Kind::End, 0, 0, 0));
-    let age = Report::new(&plan, &run).chains()[0].age.clone().unwrap();
+    let age = Report::new(&plan, &run).chains()[0].age.unwrap();
     assert_eq!((age.count, age.max_ns), (2, 4_500_000), "of the first job, and of the last");
     // Without the other's values, each job worked on this one's.
     run.records.retain(|record| record.subject != other || record.kind != Kind::Receive);
-    assert_eq!(Report::new(&plan, &run).chains()[0].age.clone().unwrap().count, 4);
+    assert_eq!(Report::new(&plan, &run).chains()[0].age.unwrap().count, 4);
 }
 
 /// Two readers of one state, a job of one within a job of the other: each has its own value.

@@ -68,7 +68,9 @@ impl task::Watch for Watch {
         }
         while let Some(request) = io.requests.next(job) {
             match request.value {
-                Requests::Sample(sample) => drop((sample.job, request.sender)),
+                Requests::Sample(sample) => {
+                    let _ = (sample.job, request.sender);
+                }
                 Requests::Level(_) => {}
             }
         }

@@ -159,7 +159,7 @@ const MISUSES: &[Misuse] = &[
     Misuse {
         name: "payload_not_declared",
         change: ("Requests::Sample(sample))?;", "Requests::Louder(sample))?;"),
-        says: &["error[E0599]: no variant", "`Louder` found for enum `Requests`"],
+        says: &["error[E0599]: no variant", "named `Louder` found for enum `payload::Requests`"],
     },
     Misuse {
         name: "one_payload_of_several",
@@ -169,7 +169,7 @@ const MISUSES: &[Misuse] = &[
     Misuse {
         name: "payload_not_handled",
         change: ("                Requests::Level(_) => {}\n", ""),
-        says: &["error[E0004]: non-exhaustive patterns: `Requests::Level(_)` not covered"],
+        says: &["error[E0004]: non-exhaustive patterns: `payload::Requests::Level(_)` not covered"],
     },
     Misuse {
         name: "receiver_of_several_sends",
