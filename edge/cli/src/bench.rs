@@ -5,7 +5,8 @@
 
 use std::fmt::Write;
 
-use taut_gauge::{NotMeasured, Samples, copies, releases, releases_beside_calls, switches};
+use taut_gauge::{NotMeasured, Samples, copies, device_wakes, releases, releases_beside_calls, switches};
+use taut_plan::DEVICES_MAX;
 use taut_sys::{EPERM, machine, memory, thread};
 
 use crate::arguments::{Bench, Format};
@@ -17,6 +18,8 @@ use crate::say::{err, out, outln};
 const SCHEMA_VERSION: u32 = 1;
 /// How many samples to take of what lasts microseconds.
 const MANY: usize = 20_000;
+/// Wakes of a device thread to measure: half a second.
+const DEVICE_WAKES: usize = 2_000;
 /// A release is measured about every millisecond.
 const RELEASES_PER_SECOND: u64 = 970;
 
@@ -110,11 +113,13 @@ fn measure(cores: &[u16], online: &[u16], time_ns: u64, permille: u32) -> Result
         let writer = online.iter().copied().find(|cpu| *cpu != core).unwrap_or(core);
         let switched = found(switches(core, MANY), &[core])?;
         let copied = found(copies(core, writer, MANY), &[core, writer])?;
+        let woken = found(device_wakes(core, DEVICES_MAX, DEVICE_WAKES), &[core])?;
         let rows = [
             ("release", "timer to first instruction", idle, 0),
             ("context-switch", "wake to first instruction", switched, 0),
             ("kernel-blocking", "timer to first instruction beside system calls, less", beside, less_ns),
             ("copy", "1 KiB that another core wrote", copied, 0),
+            ("device", "a wake of the device thread", woken, 0),
         ];
         for (at, (key, what, spread, less_ns)) in rows.into_iter().enumerate() {
             let figure = Figure { key, what, core, spread, less_ns };

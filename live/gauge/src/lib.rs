@@ -9,6 +9,7 @@
 //! | [`releases_beside_calls`] | same, beside an ordinary thread's system calls | | `kernel-blocking`, less the above |
 //! | [`switches`] | the wake of a more urgent thread of the core | its first instruction | `context-switch` |
 //! | [`copies`] | 1 KiB that another core wrote last | copied | `copy` |
+//! | [`device_wakes`] | a thread that looks at devices, one of them ready | its next sleep | `device` |
 //!
 //! A bound must hold for the greatest of all delays, and no measurement finds the greatest delay: a machine that stalls
 //! once a day shows the stall once a day. So [`Samples`] keeps all samples, and a caller that takes a quantile of them
@@ -22,12 +23,14 @@
 //! CPU time.
 
 mod copies;
+mod device_wakes;
 mod releases;
 mod spread;
 mod switches;
 mod thread_placement;
 
 pub use copies::copies;
+pub use device_wakes::device_wakes;
 pub use releases::{releases, releases_beside_calls};
 pub use spread::Samples;
 pub use switches::switches;

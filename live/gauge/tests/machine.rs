@@ -3,7 +3,7 @@
 
 //! Measures this machine briefly: on any machine, every measurement ends, and its figures are plausible.
 
-use taut_gauge::{NotMeasured, Samples, copies, releases, releases_beside_calls, switches};
+use taut_gauge::{NotMeasured, Samples, copies, device_wakes, releases, releases_beside_calls, switches};
 use taut_sys::{EPERM, thread};
 
 /// The first CPU, and another one if there is one.
@@ -46,6 +46,16 @@ fn switches_take_time() {
     }
 }
 
+/// Two looks at one device or at sixteen take time, and more at more.
+#[test]
+fn wakes_of_a_device_thread_take_time() {
+    let (cpu, _) = cpus();
+    let of = |devices| measured(device_wakes(cpu, devices, 200), 200);
+    if let (Some(one), Some(many)) = (of(1), of(16)) {
+        assert!(one.median() > 200 && many.median() > one.median(), "{} {}", one.median(), many.median());
+    }
+}
+
 #[test]
 fn copies_from_another_core_and_from_its_own() {
     let (reader, writer) = cpus();
@@ -71,6 +81,7 @@ fn a_cpu_that_is_not_there() {
     check(releases(absent, 3));
     check(releases_beside_calls(absent, 3));
     check(switches(absent, 3));
+    check(device_wakes(absent, 2, 3));
     for (reader, writer) in [(absent, cpu), (cpu, absent), (absent, absent)] {
         check(copies(reader, writer, 3));
     }

@@ -6,7 +6,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use taut_gauge::{NotMeasured, PATIENCE, Samples, copies, releases, releases_beside_calls, switches};
+use taut_gauge::{
+    NotMeasured, PATIENCE, Samples, copies, device_wakes, releases, releases_beside_calls, switches,
+};
 use taut_sys::thread;
 
 /// How much longer than [`PATIENCE`] they may take to end: other threads may use the CPU that is left.
@@ -47,10 +49,11 @@ fn measurements_end_where_others_keep_the_cpu() {
             return;
         }
         let begin = Instant::now();
-        let ways: [(&str, Measure); 5] = [
+        let ways: [(&str, Measure); 6] = [
             ("releases", |cpu, _| releases(cpu, 200)),
             ("beside calls", |cpu, _| releases_beside_calls(cpu, 200)),
             ("switches", |cpu, _| switches(cpu, SHORT)),
+            ("device wakes", |cpu, _| device_wakes(cpu, 4, 1_000)),
             ("copies", |cpu, other| copies(cpu, other, SHORT)),
             ("copies of it", |cpu, other| copies(other, cpu, SHORT)),
         ];
