@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taut_plan::{Arrival, ChannelKind, ChannelPlan, ClassPlan, Plan};
+use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, Plan};
 use taut_run::{
     AlarmReader, AlarmSetter, AlarmToken, App, Cancellation, Component, Context, Control, Create, Device,
     Error, Failure, Job, MessageReader, QueueReader, QueueWriter, Receiver, StateReader, StateWriter, Task,
@@ -414,16 +414,12 @@ impl Receiver<Value> for Works<'_> {
 
 /// The queue that alone releases a task, and is no lane and no bulk channel: the runtime hands its values over.
 fn sole_trigger(plan: &Plan, task: usize) -> Option<usize> {
-    let ClassPlan::RealTime { arrival: Arrival::Sporadic { triggers, .. }, .. } = &plan.tasks[task].class
-    else {
-        return None;
-    };
-    let [one] = triggers.as_slice() else { return None };
+    let ClassPlan::RealTime { arrival, .. } = &plan.tasks[task].class else { return None };
     let is_queue = |at: &usize| {
         let channel = &plan.channels[*at];
         channel.lane.is_none() && channel.kind == ChannelKind::Queue
     };
-    plan.channel(one).filter(is_queue)
+    plan.channel(arrival.sole_trigger()?).filter(is_queue)
 }
 
 /// What an application can be asked to change.

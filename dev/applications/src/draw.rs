@@ -68,7 +68,7 @@ enum Life {
 }
 
 /// The manifest of an application: periodic tasks that send to others, a receiver of a message, one of several triggers, one of
-/// alarms, a device, a state, a broadcast, values that leave the real-time side, services that come and go; a part of these.
+/// alarms, devices, a state, a broadcast, values that leave the real-time side, services that come and go; a part of these.
 pub(crate) fn manifest(draw: &mut Draw) -> String {
     let dispatched = draw.chance(40);
     let executor = if dispatched { "executor = \"dispatched\"\n" } else { "" };
@@ -107,7 +107,7 @@ pub(crate) fn manifest(draw: &mut Draw) -> String {
         text.push_str(service);
         senders.push(name);
     }
-    if !dispatched && draw.chance(50) {
+    if draw.chance(50) {
         let gap = draw.one_of(&[2, 4, 5]);
         task(&mut text, "senses", &format!("{{ sporadic = \"{gap}ms\", device = \"line\" }}"), gap, 80);
         senders.push("senses".to_owned());
@@ -292,7 +292,9 @@ fn broadcast(text: &mut String, draw: &mut Draw, senders: &[String]) {
 
 fn several_triggers(text: &mut String, draw: &mut Draw, senders: &[String]) {
     let gap = draw.one_of(&[3, 4]);
-    task(text, "mixes", &format!("{{ sporadic = \"{gap}ms\", triggers = [\"left\", \"right\"] }}"), gap, 100);
+    let device = if draw.chance(40) { ", device = \"pen\"" } else { "" };
+    let triggers = format!("triggers = [\"left\", \"right\"]{device}");
+    task(text, "mixes", &format!("{{ sporadic = \"{gap}ms\", {triggers} }}"), gap, 100);
     let from = |at: u64| format!("\"{}\"", senders[at as usize % senders.len()]);
     let (left, right) = (from(draw.pick(0, 9)), from(draw.pick(0, 9)));
     for (name, from) in [("left", left), ("right", right)] {
@@ -314,7 +316,8 @@ mod tests {
         for part in [
             "fifo",
             "specified",
-            "device",
+            "device = \"line\"",
+            "device = \"pen\"",
             "triggers",
             "clear",
             "dispatched",
