@@ -35,7 +35,7 @@ mod client;
 mod start;
 
 pub use client::{AttachError, Client, ClientReader, ClientReceiver, ClientWriter, Liveness, Remedy};
-pub use start::start;
+pub use start::{is_replay, start};
 #[cfg(feature = "manifest")]
 pub use taut_macros::manifest;
 pub use taut_run::{

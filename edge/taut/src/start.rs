@@ -36,6 +36,12 @@ pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> E
     ended(taut_run::run(&config, &mut Reporter::default(), setup).map(|ending| ending.orderly))
 }
 
+/// Whether [`start`] runs the code of a recorded run again, in place of the application (`TAUT_REPLAY`). Then no component
+/// finishes and no safe state runs, so a program that goes on with what they leave returns the exit code of `start` before.
+pub fn is_replay() -> bool {
+    ReplayConfig::from_environment().is_some()
+}
+
 /// The exit code of a run that ended, in order or not, or of an error, which this prints.
 fn ended(ending: Result<bool, Error>) -> ExitCode {
     match ending {

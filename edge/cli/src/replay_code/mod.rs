@@ -32,7 +32,7 @@ pub(crate) fn replay(arguments: &Replay) -> Result<Outcome, Failure> {
     let bytes = read(&path, &plan)?;
     let recorded = values(&path, &bytes)?;
     replayable(&path, &recorded, &run, &plan)?;
-    let files = Files::at(&manifest(arguments), &[])?;
+    let files = files(&manifest(arguments), &plan)?;
     if files.lock_text().as_ref() != Some(&run.plan) {
         return Err(Failure::Usage(format!(
             "{}: recorded under another plan than {}; code is replayed under the plan of its recording, so `taut run` \
@@ -64,12 +64,20 @@ fn manifest(arguments: &Replay) -> PathBuf {
     arguments.manifest.clone().or_else(of_path).unwrap_or_else(|| PathBuf::from("."))
 }
 
+/// The manifest with the overlays of the recorded run, which its plan names.
+fn files(manifest: &Path, plan: &Plan) -> Result<Files, Failure> {
+    let files = Files::at(manifest, &[])?;
+    let overlays = plan.inputs.iter().skip(1).map(|overlay| files.folder.join(&overlay.path));
+    let overlays: Vec<PathBuf> = overlays.collect();
+    if overlays.is_empty() { Ok(files) } else { Files::at(manifest, &overlays) }
+}
+
 fn read(path: &Path, plan: &Plan) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound if plan.channels.iter().all(|channel| !channel.record) => {
             Failure::Usage(format!(
                 "{}: there are no recorded values; write `record = true` below the channels that a task reads and \
-                 writes, and run the application again",
+                 writes, in the manifest or in an overlay, and run the application again",
                 path.display()
             ))
         }
@@ -107,11 +115,12 @@ fn execute(arguments: &Replay, files: &Files, values: &Path) -> Result<(), Failu
     let text = files.load()?;
     let exec = text.model().and_then(|model| model.app().exec.clone());
     let program = build::program(&files.folder, exec.as_deref())?;
-    let folder = values.parent().unwrap_or(Path::new("."));
+    // The program writes its values beside the recorded ones. `TAUT_OUT` would also tell it where to write files of its own, and
+    // those of the recorded run are there.
     let status = Command::new(&program)
         .args(&arguments.arguments)
         .env("TAUT_LOCK", absolute(&files.lock))
-        .env("TAUT_OUT", absolute(folder))
+        .env_remove("TAUT_OUT")
         .env("TAUT_REPLAY", absolute(values))
         .stdin(Stdio::null())
         .status();

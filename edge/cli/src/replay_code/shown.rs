@@ -195,3 +195,132 @@ impl Compared<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use taut_event::values::{RecordedInteraction, RecordedJob, RecordedTask};
+    use taut_event::{Interaction, JobOutcome, RanCode, Refusal};
+    use taut_manifest::SourceText;
+
+    use super::*;
+
+    const MANIFEST: &str = r#"
+manifest = 1
+[app]
+name = "rings"
+[platform]
+cores = [0]
+memory = "8MiB"
+[payloads]
+Word = { type = "u32" }
+[tasks.sets]
+arrival = { periodic = "10ms" }
+deadline = "10ms"
+wcet = { value = "100us", source = "guess" }
+[tasks.takes]
+arrival = { sporadic = "5ms", trigger = "due" }
+deadline = "5ms"
+wcet = { value = "100us", source = "guess" }
+[channels.due]
+kind = "alarm"
+from = "sets"
+to = "takes"
+payload = "Word"
+capacity = 4
+record = true
+"#;
+
+    const BEGIN: u64 = 5_000_000;
+
+    fn job(interactions: &[(Interaction, Option<&'static [u8]>)]) -> RecordedJob<'static> {
+        let interactions = interactions.iter();
+        let interactions = interactions.map(|(interaction, value)| RecordedInteraction {
+            at_ns: 0,
+            interaction: *interaction,
+            value: *value,
+            sent_ns: 0,
+        });
+        RecordedJob {
+            job: 3,
+            release_ns: BEGIN + 30_000_000,
+            begin_ns: BEGIN + 30_000_000,
+            code: RanCode::Task,
+            outcome: JobOutcome::Done,
+            interactions: interactions.collect(),
+        }
+    }
+
+    /// What the second line says of two runs of a job, if they differ.
+    fn said(
+        was: &[(Interaction, Option<&'static [u8]>)],
+        is: &[(Interaction, Option<&'static [u8]>)],
+    ) -> Option<String> {
+        let source = SourceText { name: "taut.toml".to_owned(), text: MANIFEST.to_owned() };
+        let model = taut_manifest::load(&source, &[]).model.expect("a valid manifest");
+        let plan = taut_planner::Planned::make(&model, Vec::new()).plan;
+        let recorded = RecordedTask { task: 0, jobs: vec![job(was)] };
+        let tasks = vec![TaskComparison::of(&plan, &recorded, &[job(is)])];
+        let compared = Compared { plan: &plan, begin: BEGIN, tasks };
+        let text = compared.text();
+        (!compared.is_equal()).then(|| text.lines().nth(1).unwrap_or_default().to_owned())
+    }
+
+    #[test]
+    fn what_differs_is_said_for_both_sides() {
+        let asked =
+            |earliest_ns, latest_ns| (Interaction::AlarmAsked { channel: 0, earliest_ns, latest_ns }, None);
+        let sent = |number, value| (Interaction::Sent { channel: 0, number }, Some(value));
+        let refused = |why| (Interaction::Refused { channel: 0, why }, None);
+        let repeated = |period_ns| (Interaction::AlarmPeriod { channel: 0, period_ns }, None);
+        let cancelled = |number| {
+            let outcome = CancelOutcome::Prevented;
+            (Interaction::AlarmCancelled { channel: 0, number, outcome }, None)
+        };
+        let (one, other): (&'static [u8], &'static [u8]) = (&[1, 0, 0, 0], &[2, 0, 0, 0]);
+        let due = BEGIN + 40_000_000;
+        let words = |was: &[_], is: &[_]| said(was, is).expect("a difference");
+        assert_eq!(said(&[asked(due, due), sent(7, one)], &[asked(due, due), sent(7, one)]), None);
+        // The number of a value is where it stands: it is no difference.
+        assert_eq!(said(&[sent(7, one)], &[sent(8, one)]), None);
+        assert_eq!(
+            words(&[sent(7, one)], &[sent(8, other)]),
+            "value 7 of `due/sets`: recorded 1, replayed 2"
+        );
+        assert_eq!(
+            words(&[sent(7, one)], &[]),
+            "value 7 of `due/sets` was recorded, and is not sent in the replay"
+        );
+        assert_eq!(
+            words(&[], &[sent(7, one)]),
+            "value 7 of `due/sets` is sent in the replay, and was not recorded"
+        );
+        let at = "what it does at `due/sets`: recorded ";
+        let cases = [
+            (
+                vec![asked(due, due)],
+                vec![asked(due, due + 1)],
+                "an alarm for 40.000000 ms, replayed an alarm between 40.000000 ms and 40.000001 ms",
+            ),
+            (
+                vec![asked(1_000_000, 1_000_000)],
+                vec![sent(1, one)],
+                "an alarm for 4.000000 ms before release 0, replayed a value sent",
+            ),
+            (vec![repeated(1_500)], vec![], "the alarm repeated every 0.001500 ms, replayed nothing more"),
+            (vec![], vec![cancelled(4)], "nothing more, replayed alarm 4 cancelled (prevented)"),
+            (
+                vec![refused(Refusal::Full)],
+                vec![refused(Refusal::TooMany)],
+                "a value refused: no place was free, replayed a value refused: the job had sent as many as it may",
+            ),
+            (
+                vec![sent(1, one)],
+                vec![refused(Refusal::Late)],
+                "a value sent, replayed a value refused: its instant had passed",
+            ),
+        ];
+        for (was, is, expected) in cases {
+            assert_eq!(words(&was, &is), format!("{at}{expected}"));
+        }
+    }
+}
