@@ -12,15 +12,19 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use taut_event::Kind;
+use taut_event::{Kind, Refusal};
 use taut_lock::Listener;
+use taut_plan::STAMP_BYTES;
 use taut_share::bulk;
 use taut_sys::clock;
 use taut_time::Duration;
+use zerocopy::IntoBytes;
 
 use crate::endpoint::JobRate;
+use crate::job::EventRecorder;
 use crate::queue::Wakes;
 use crate::tap::ChannelTap;
+use crate::values::{LentBlock, TaskValues};
 use crate::{Caller, Context, Payload};
 
 /// How long a best-effort sender waits before it asks again for a block.
@@ -63,6 +67,8 @@ pub(crate) struct LendingEnd<'p, P: Payload> {
     recalls: bool,
     /// In a bench.
     tap: Option<Arc<ChannelTap>>,
+    /// How many blocks were sent, in a replay: there the pool sends none.
+    replayed: Cell<u64>,
 }
 
 impl<'p, P: Payload> LendingEnd<'p, P> {
@@ -72,17 +78,42 @@ impl<'p, P: Payload> LendingEnd<'p, P> {
         recalls: bool,
         tap: Option<Arc<ChannelTap>>,
     ) -> Self {
-        Self { pool, channel, recalls, tap }
+        Self { pool, channel, recalls, tap, replayed: Cell::new(0) }
     }
 
-    fn lend<C: Caller>(&self, by: &mut C) -> Option<bulk::Loan<'_, 'p, P>> {
-        let loan = if self.recalls { self.pool.loan_or_recall() } else { self.pool.loan() };
-        let is_lost = loan.as_ref().map_or(C::REAL_TIME, |loan| loan.recalled().is_some());
+    /// A block, and the number of the one that was taken back for it.
+    fn lend<C: Caller>(&self, by: &mut C) -> Option<(bulk::Loan<'_, 'p, P>, Option<u64>)> {
+        let (event_recorder, job) = by.event_recorder();
+        let lent = match event_recorder.values().answer_loan(self.channel) {
+            // Nobody sends there, so all blocks are here.
+            Some(answer) => {
+                answer.and_then(|lent| Some((self.pool.loan_block(lent.block.into())?, lent.recalled)))
+            }
+            None => {
+                let loan = if self.recalls { self.pool.loan_or_recall() } else { self.pool.loan() };
+                loan.map(|loan| {
+                    let recalled = loan.recalled();
+                    (loan, recalled)
+                })
+            }
+        };
+        let is_lost = lent.as_ref().map_or(C::REAL_TIME, |(_, recalled)| recalled.is_some());
         if is_lost {
-            let (event_recorder, job) = by.event_recorder();
             event_recorder.other(event_recorder.now_ns(), Kind::Drop, self.channel, job, 1);
         }
-        loan
+        if event_recorder.values().logs() {
+            let (now_ns, values) = (event_recorder.now_ns(), event_recorder.values());
+            match &lent {
+                // A pool has at most 64 blocks.
+                Some((loan, recalled)) => values.lent(
+                    now_ns,
+                    self.channel,
+                    LentBlock { block: loan.block() as u8, recalled: *recalled },
+                ),
+                None => values.refused(now_ns, self.channel, Refusal::Full),
+            }
+        }
+        lent
     }
 }
 
@@ -98,14 +129,16 @@ impl<'p, P: Payload> BlockSender<'p, P> {
     pub fn loan<C: Caller>(&mut self, by: &mut C) -> Result<BlockLoan<'_, 'p, P>, LoanRefused> {
         let (event_recorder, job) = by.event_recorder();
         if C::REAL_TIME && !self.rate.allows(job) {
-            event_recorder.other(event_recorder.now_ns(), Kind::TooMany, self.end.channel, job, 1);
+            let now_ns = event_recorder.now_ns();
+            event_recorder.other(now_ns, Kind::TooMany, self.end.channel, job, 1);
+            event_recorder.values().refused(now_ns, self.end.channel, Refusal::TooMany);
             return Err(LoanRefused::TooMany);
         }
         self.end.pool.reclaim();
         let Self { end, wakes, rate } = self;
         let end = &*end;
-        let loan = end.lend(by).ok_or(LoanRefused::NoBlock)?;
-        Ok(BlockLoan { loan, end, wakes, rate })
+        let (loan, recalled) = end.lend(by).ok_or(LoanRefused::NoBlock)?;
+        Ok(BlockLoan { loan, recalled, end, wakes, rate })
     }
 
     /// As [`BlockSender::loan`], but a best-effort task that gets no block asks again every millisecond. `None` if the task is
@@ -116,8 +149,8 @@ impl<'p, P: Payload> BlockSender<'p, P> {
         let end = &*end;
         loop {
             // The loan that is returned is the one that may have cost another block.
-            if let Some(loan) = end.lend(context) {
-                return Some(BlockLoan { loan, end, wakes, rate });
+            if let Some((loan, recalled)) = end.lend(context) {
+                return Some(BlockLoan { loan, recalled, end, wakes, rate });
             }
             if !context.sleep(NO_BLOCK_PAUSE) {
                 return None;
@@ -131,6 +164,7 @@ impl<'p, P: Payload> BlockSender<'p, P> {
 #[must_use = "dropped, it goes back"]
 pub struct BlockLoan<'s, 'p, P: Payload> {
     loan: bulk::Loan<'s, 'p, P>,
+    recalled: Option<u64>,
     end: &'s LendingEnd<'p, P>,
     wakes: &'s mut Wakes<'p>,
     rate: &'s mut JobRate,
@@ -139,23 +173,34 @@ pub struct BlockLoan<'s, 'p, P: Payload> {
 impl<P: Payload> BlockLoan<'_, '_, P> {
     /// Sends the block, and returns its number: 1 for the first, and one more for each block after it.
     /// Wait-free: 3 stores, one read of the clock, and for each party that may sleep until a block comes an
-    /// exchange and at most one futex wake.
+    /// exchange and at most one futex wake. If the channel is recorded, it copies the block before.
     pub fn send<C: Caller>(self, by: &mut C) -> u64 {
+        let Self { loan, end, wakes, rate, .. } = self;
         let (event_recorder, job) = by.event_recorder();
-        let sent_ns = event_recorder.now_ns();
-        if let Some(tap) = &self.end.tap {
-            tap.keep(sent_ns, self.loan.number(), self.loan.as_bytes());
+        let values = event_recorder.values();
+        let replayed = values.answer_send(end.channel).map(|_| end.replayed.get() + 1);
+        let number = replayed.unwrap_or(loan.number());
+        if !matches!(values, TaskValues::Unrecorded) {
+            // While it is the sender's. The copy takes a while, which is not on the block's way.
+            values.sent(event_recorder.now_ns(), end.channel, number, loan.as_bytes());
         }
-        let number = self.loan.send_stamped(sent_ns);
-        self.rate.count();
-        event_recorder.other(sent_ns, Kind::Send, self.end.channel, job, number);
-        self.wakes.notify();
+        let sent_ns = event_recorder.now_ns();
+        if let Some(tap) = &end.tap {
+            tap.keep(sent_ns, number, loan.as_bytes());
+        }
+        match replayed {
+            Some(number) => end.replayed.set(number),
+            None => _ = loan.send_stamped(sent_ns),
+        }
+        rate.count();
+        event_recorder.other(sent_ns, Kind::Send, end.channel, job, number);
+        wakes.notify();
         number
     }
 
     /// The number of the block that was taken back for this loan: the receiver never gets it.
     pub fn recalled(&self) -> Option<u64> {
-        self.loan.recalled()
+        self.recalled
     }
 }
 
@@ -178,6 +223,8 @@ pub struct BlockReceiver<'p, P: Payload> {
     pub(crate) end: TakingEnd<'p, P>,
     pub(crate) listener: Option<Listener<'p>>,
     pub(crate) rate: JobRate,
+    /// In a replay: the recorded block with its stamp, aligned as a payload may be.
+    pub(crate) replayed: Vec<u64>,
 }
 
 /// Takes blocks, and records each.
@@ -201,13 +248,31 @@ impl<'p, P: Payload> TakingEnd<'p, P> {
         if self.owner.is_some_and(|owner| owner != event_recorder.subject()) {
             return None;
         }
-        let block = self.pool.receive().ok()??;
+        let Some(block) = self.pool.receive().ok().flatten() else {
+            self.found_none(event_recorder);
+            return None;
+        };
+        self.took(event_recorder, (block.number(), block.stamp()), block.as_bytes());
+        Some(ReceivedBlock(Content::Lent(block)))
+    }
+
+    /// Records that no block waited.
+    #[inline]
+    fn found_none(&self, event_recorder: &EventRecorder) {
+        if event_recorder.values().logs() {
+            event_recorder.values().nothing(event_recorder.now_ns(), self.channel);
+        }
+    }
+
+    /// Records that the block of this number was received, which was sent at that instant, and counts those before it that were
+    /// taken back.
+    #[inline]
+    fn took(&self, event_recorder: &mut EventRecorder, (number, sent_ns): (u64, u64), value: &[u8]) {
         let now_ns = event_recorder.now_ns();
-        let latency_ns = now_ns.saturating_sub(block.stamp());
-        event_recorder.other(now_ns, Kind::Receive, self.channel, block.number(), latency_ns);
-        let missed = block.number().saturating_sub(self.last.replace(block.number())).saturating_sub(1);
+        let missed = number.saturating_sub(self.last.replace(number)).saturating_sub(1);
         self.lost.set(self.lost.get().saturating_add(missed));
-        Some(ReceivedBlock { block })
+        event_recorder.values().received(now_ns, self.channel, number, missed, value);
+        event_recorder.other(now_ns, Kind::Receive, self.channel, number, now_ns.saturating_sub(sent_ns));
     }
 }
 
@@ -221,14 +286,35 @@ impl<'p, P: Payload> BlockReceiver<'p, P> {
     /// `None` if the sender recalls blocks as fast as this call looks for them, and to anybody but the jobs of the channel's
     /// real-time receiver, if it has one.
     pub fn next<C: Caller>(&mut self, by: &mut C) -> Option<ReceivedBlock<'_, 'p, P>> {
-        let (_, job) = by.event_recorder();
+        let (event_recorder, job) = by.event_recorder();
         if self.end.owner.is_some() && !self.rate.allows(job) {
             return None;
+        }
+        if event_recorder.values().is_replay() {
+            return self.next_replayed(event_recorder);
         }
         self.end.pool.reclaim();
         let block = self.end.take(by)?;
         self.rate.count();
         Some(block)
+    }
+
+    /// The block that the recorded job got.
+    #[cold]
+    fn next_replayed(&mut self, event_recorder: &mut EventRecorder) -> Option<ReceivedBlock<'_, 'p, P>> {
+        let bytes = STAMP_BYTES as usize + size_of::<P>();
+        self.replayed.resize(bytes.div_ceil(8), 0);
+        let stamped = &mut self.replayed.as_mut_bytes()[..bytes];
+        if event_recorder.values().answer_read(self.end.channel, stamped)?.is_none() {
+            self.end.found_none(event_recorder);
+            return None;
+        }
+        let stamp @ [_, number, ..] = self.replayed.as_slice() else { return None };
+        let value = &stamp.as_bytes()[STAMP_BYTES as usize..bytes];
+        self.end.took(event_recorder, (*number, stamp[0]), value);
+        self.rate.count();
+        let value = P::ref_from_bytes(value).ok()?;
+        Some(ReceivedBlock(Content::Replayed { value, number: *number }))
     }
 
     /// As [`BlockReceiver::next`], but if no block waits, a best-effort task sleeps until one comes, until the application
@@ -285,14 +371,25 @@ impl<'p, P: Payload> BlockReceiver<'p, P> {
 
 /// A block lent to the receiver's code, which reads it where it lies. Dropped, it goes back to the sender.
 #[must_use = "dropped, it goes back to the sender"]
-pub struct ReceivedBlock<'r, 'p, P: Payload> {
-    block: bulk::ReceivedBlock<'r, 'p, P>,
+pub struct ReceivedBlock<'r, 'p, P: Payload>(Content<'r, 'p, P>);
+
+/// Where a received block lies.
+enum Content<'r, 'p, P: Payload> {
+    Lent(bulk::ReceivedBlock<'r, 'p, P>),
+    /// In a replay: with the end.
+    Replayed {
+        value: &'r P,
+        number: u64,
+    },
 }
 
 impl<P: Payload> ReceivedBlock<'_, '_, P> {
     /// The number of the block, as [`BlockLoan::send`] returned it.
     pub fn number(&self) -> u64 {
-        self.block.number()
+        match &self.0 {
+            Content::Lent(block) => block.number(),
+            Content::Replayed { number, .. } => *number,
+        }
     }
 }
 
@@ -300,6 +397,9 @@ impl<P: Payload> Deref for ReceivedBlock<'_, '_, P> {
     type Target = P;
 
     fn deref(&self) -> &P {
-        &self.block
+        match &self.0 {
+            Content::Lent(block) => block,
+            Content::Replayed { value, .. } => value,
+        }
     }
 }

@@ -200,7 +200,8 @@ impl<'a, 'p> Create<'a, 'p> {
         let is_real_time =
             |task: &usize| matches!(self.app.plan.tasks[*task].class, ClassPlan::RealTime { .. });
         let end = TakingEnd::new(pool, index(position), self.task().filter(is_real_time).map(index));
-        Ok(BlockReceiver { end, listener, rate: JobRate::new(plan.takes_per_release) })
+        let rate = JobRate::new(plan.takes_per_release);
+        Ok(BlockReceiver { end, listener, rate, replayed: Vec::new() })
     }
 
     /// The device that releases this task.

@@ -119,7 +119,7 @@ fn ends_of_bulk_channels_do_not_count() {
     let outcome = run(&(task("sends", 40, "") + CHANNEL), short(), |app| {
         app.task("sends", |create| {
             let mut blocks: BlockSender<'_, [u64; 64]> = create.block_sender("blocks")?;
-            Ok(each(move |job| blocks.loan(job).map(|loan| drop(loan)).map_err(|_| Failure::Code(1))))
+            Ok(each(move |job| blocks.loan(job).map(drop).map_err(|_| Failure::Code(1))))
         })?;
         app.task("takes", |create| {
             let mut blocks: BlockReceiver<'_, [u64; 64]> = create.block_receiver("blocks")?;

@@ -25,7 +25,7 @@
 //!
 //! | operation          | usually                | bound                                                     |
 //! |--------------------|------------------------|-----------------------------------------------------------|
-//! | `loan`             | no shared access       | N loads if its stock is empty; the same if refused         |
+//! | `loan`, `loan_block` | no shared access     | N loads if its stock is empty, or lacks that block; the same if refused |
 //! | `loan_or_recall`   | as `loan`              | 2 N loads + N exchanges; 1 exchange if the receiver is idle |
 //! | `send`, `send_stamped` | 2 stores, 3 stores   | the same                                                  |
 //! | drop of a loan, `reclaim` | no shared access | the same                                                  |
@@ -315,6 +315,18 @@ impl<'m, T: Plain> BlockSender<'m, T> {
         self.loan().or_else(|| self.recall()).or_else(|| self.loan())
     }
 
+    /// As [`BlockSender::loan`], but this one of the blocks, counted from 0 ([`Loan::block`]): so who lends the same blocks in the
+    /// same order finds in each what was left there. `None` if that block is out, or there is no such block. Wait-free, as
+    /// `loan`.
+    #[inline]
+    pub fn loan_block(&self, block: u32) -> Option<Loan<'_, 'm, T>> {
+        let block = self.pool.all().nth(block as usize)?;
+        if !self.stock.get().has(block) {
+            self.look();
+        }
+        self.stock.get().has(block).then(|| self.lend(block, None))
+    }
+
     /// Takes back the loans that were leaked (`mem::forget`), and returns their number. No shared access.
     #[inline]
     pub fn reclaim(&mut self) -> u32 {
@@ -458,6 +470,12 @@ impl<T: Plain> Loan<'_, '_, T> {
     #[inline]
     pub fn number(&self) -> u64 {
         self.held.sender.next.get()
+    }
+
+    /// Which of the blocks it is, counted from 0.
+    #[inline]
+    pub fn block(&self) -> u32 {
+        self.held.block.index()
     }
 
     /// The number of the sending from which this block was taken back: nobody receives it. `None` if the block had

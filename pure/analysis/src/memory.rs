@@ -24,8 +24,8 @@
 //! Every object starts at a multiple of [`LINE_BYTES`], so sizes are rounded up to it.
 
 use taut_model::{
-    Class, LINE_BYTES, Mechanism, Model, PartyId, STACK_BYTES, Service, ServiceId, Size, Task, TaskId,
-    VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, value_slots,
+    ChannelKind, Class, LINE_BYTES, Mechanism, Model, PartyId, STACK_BYTES, Service, ServiceId, Size, Task,
+    TaskId, VALUE_RECORDS_OF_JOB, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, value_slots,
 };
 
 use crate::Overflow;
@@ -148,9 +148,6 @@ pub fn alarms(slots: u64) -> Result<u64, Overflow> {
 const VALUES_FOR_NS: u64 = 250_000_000;
 /// The supposed time between two turns of a best-effort task, for which the manifest states none (ns).
 const TURN_NS: u64 = 1_000_000;
-/// Records of a job besides those of its values: its begin, its end, and looks at the clock.
-const OF_JOB: u64 = 6;
-
 /// The ring into which a task records the values of its ends, and what its jobs read; `None` if no channel of the task is
 /// recorded. A state counts as read once in a release. What does not fit is lost and counted, so this is no bound.
 ///
@@ -158,7 +155,7 @@ const OF_JOB: u64 = 6;
 /// [`Overflow`].
 pub fn value_ring(model: &Model, id: TaskId) -> Result<Option<u64>, Overflow> {
     let me = PartyId::Task(id);
-    let (mut bytes, mut any) = (OF_JOB * VALUE_SLOT_BYTES, false);
+    let (mut bytes, mut any) = (VALUE_RECORDS_OF_JOB * VALUE_SLOT_BYTES, false);
     for channel in model.channels().iter().filter(|channel| channel.record) {
         let size = model.payloads()[channel.payload].size().ok_or(Overflow)?;
         let with_value = value_slots(size).checked_mul(VALUE_SLOT_BYTES).ok_or(Overflow)?;
@@ -168,7 +165,9 @@ pub fn value_ring(model: &Model, id: TaskId) -> Result<Option<u64>, Overflow> {
         let read = if of_client { with_value } else { VALUE_SLOT_BYTES };
         // What a setter asks for, whether it is repeated, and what it cancels; when what a receiver takes was due.
         let (asked, due) = if channel.is_timed() { (3 * VALUE_SLOT_BYTES, VALUE_SLOT_BYTES) } else { (0, 0) };
-        let (with_value, read) = (sum([with_value, asked])?, sum([read, due])?);
+        // Each loan of a block has a record of its own.
+        let lent = if channel.kind == ChannelKind::Bulk { VALUE_SLOT_BYTES } else { 0 };
+        let (with_value, read) = (sum([with_value, asked, lent])?, sum([read, due])?);
         let own = [sent.checked_mul(with_value), taken.checked_mul(read)];
         bytes = sum([bytes, own[0].ok_or(Overflow)?, own[1].ok_or(Overflow)?])?;
         any |= sent + taken > 0;

@@ -27,6 +27,7 @@ uint8 ALARM_ASKED=10
 uint8 ALARM_PERIOD=11
 uint8 ALARM_CANCELLED=12
 uint8 ALARM_DUE=13
+uint8 LENT=14
 uint64 number
 uint64 value
 uint16 channel
@@ -188,6 +189,9 @@ pub enum Interaction {
     AlarmCancelled { channel: u16, number: u64, outcome: CancelOutcome },
     /// The alarm that it has just received was due at this instant (ns).
     AlarmDue { channel: u16, due_ns: u64 },
+    /// It asked for a block of a bulk channel, and was lent this one of them. `recalled` is the number of the value that was
+    /// taken back for it, 0 if none was: values are counted from 1.
+    Lent { channel: u16, block: u8, recalled: u64 },
 }
 
 impl Interaction {
@@ -207,6 +211,7 @@ impl Interaction {
             Self::AlarmPeriod { channel, period_ns } => (11, channel, 0, period_ns),
             Self::AlarmCancelled { channel, number, outcome } => (12, channel, number, outcome as u64),
             Self::AlarmDue { channel, due_ns } => (13, channel, 0, due_ns),
+            Self::Lent { channel, block, recalled } => (14, channel, block.into(), recalled),
         }
     }
 
@@ -226,6 +231,7 @@ impl Interaction {
             11 => Self::AlarmPeriod { channel, period_ns: value },
             12 => Self::AlarmCancelled { channel, number, outcome: CancelOutcome::from_number(value)? },
             13 => Self::AlarmDue { channel, due_ns: value },
+            14 => Self::Lent { channel, block: u8::try_from(number).ok()?, recalled: value },
             _ => return None,
         })
     }
@@ -274,6 +280,7 @@ mod tests {
             Interaction::AlarmAsked { channel: 4, earliest_ns: 5, latest_ns: BIG },
             Interaction::AlarmPeriod { channel: 5, period_ns: BIG },
             Interaction::AlarmDue { channel: 6, due_ns: BIG },
+            Interaction::Lent { channel: 4, block: 63, recalled: BIG },
         ];
         let refused = [Refusal::Full, Refusal::TooMany, Refusal::Late]
             .map(|why| Interaction::Refused { channel: 1, why });
@@ -288,12 +295,15 @@ mod tests {
     #[test]
     fn others_are_none() {
         for (kind, channel, value) in
-            [(0, 0, 0), (14, 0, 0), (255, 0, 0), (1, 5, 0), (2, 0, 5), (4, 0, 3), (9, 0, 2), (12, 0, 3)]
+            [(0, 0, 0), (15, 0, 0), (255, 0, 0), (1, 5, 0), (2, 0, 5), (4, 0, 3), (9, 0, 2), (12, 0, 3)]
         {
             let mut bytes = [0; INTERACTION_BYTES];
             (bytes[8], bytes[16], bytes[18]) = (value, channel, kind);
             assert_eq!(Interaction::from_bytes(bytes), None, "{kind} {channel} {value}");
         }
+        let mut lent = Interaction::Lent { channel: 0, block: 255, recalled: 0 }.to_bytes();
+        lent[1] = 1;
+        assert_eq!(Interaction::from_bytes(lent), None, "block 511");
     }
 
     /// The constants of the schema are the numbers, and its fields have the size of the bytes.
@@ -316,6 +326,7 @@ mod tests {
                 Interaction::AlarmCancelled { channel: 0, number: 0, outcome: CancelOutcome::Over },
             ),
             ("ALARM_DUE", Interaction::AlarmDue { channel: 0, due_ns: 0 }),
+            ("LENT", Interaction::Lent { channel: 0, block: 0, recalled: 0 }),
         ];
         for (word, interaction) in samples {
             assert!(

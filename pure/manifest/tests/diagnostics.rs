@@ -762,3 +762,40 @@ fn blocks_that_cannot_be() {
     );
     insta::assert_snapshot!(shown(&text));
 }
+
+/// A recorded channel of one release of `a`, and what else that records.
+fn recorded_blocks(len: u64, sends: u32, more: &str) -> String {
+    format!(
+        "{HEAD}[payloads]\nBlock = {{ type = \"u8\", len = {len} }}\nP = {{ type = \"u8\" }}\n\
+         [tasks.a]\narrival = {{ periodic = \"100ms\" }}\ndeadline = \"100ms\"\nwcet = {{ value = \"9ms\", source = \"guess\" }}\n\
+         [tasks.b]\narrival = {{ periodic = \"100ms\" }}\ndeadline = \"100ms\"\nwcet = {{ value = \"9ms\", source = \"guess\" }}\n\
+         [channels.images]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\npayload = \"Block\"\nsends-per-release = {sends}\n\
+         takes-per-release = {sends}\nrecord = true\n\
+         [channels.p]\nkind = \"queue\"\nfrom = \"a\"\nto = \"b\"\npayload = \"P\"\n{more}"
+    )
+}
+
+/// A ring of recorded values has 16 MiB, 2¹⁹ slots of 32 bytes. Of them a release takes 6, and each block 2 besides its own.
+#[test]
+fn recorded_blocks_fit_into_a_ring_or_are_refused() {
+    const SLOTS: u64 = 1 << 19;
+    let one = (SLOTS - 6 - 2) * 32;
+    let three = ((SLOTS - 6) / 3 - 2) * 32;
+    // A value of a byte in a queue takes 2 slots.
+    let (beside, alone) = ("record = true\n", "");
+    for (len, sends, more) in [(one, 1, alone), (three, 3, alone), (one - 2 * 32, 1, beside)] {
+        let text = |len| recorded_blocks(len, sends, more);
+        assert_eq!(places(&text(len)), Vec::<String>::new(), "{len}");
+        let refused = places(&text(len + 1));
+        assert_eq!(refused.len(), 1, "{refused:?}");
+        assert!(refused[0].starts_with("TAUT0460") && refused[0].ends_with(" true"), "{refused:?}");
+        // What is not recorded needs no ring.
+        let unrecorded = text(len + 1).replace("takes-per-release = 1\nrecord = true", "");
+        let unrecorded = unrecorded.replace("takes-per-release = 3\nrecord = true", "takes-per-release = 3");
+        assert_eq!(places(&unrecorded), Vec::<String>::new());
+    }
+    insta::assert_snapshot!(shown(&recorded_blocks(three + 1, 3, beside)));
+    // Of a payload that is faulty itself, nothing more is said.
+    let faulty = places(&recorded_blocks(1 << 40, 1, alone));
+    assert!(faulty.iter().all(|place| !place.starts_with("TAUT0460")), "{faulty:?}");
+}

@@ -58,7 +58,7 @@ pub use taut_policy::{
     LockingProtocol, Mechanism, MechanismForm, MessageOrder, OnFailure, OnMissingPrivilege, OverflowPolicy,
     Overrun, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY, PartyCounts, RESTARTS_MAX, Reception,
     SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy, ServiceStart,
-    VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, Waiting, Way, is_name, lock_mechanisms,
-    value_slots,
+    VALUE_RECORDS_OF_JOB, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, Waiting, Way,
+    is_name, lock_mechanisms, value_slots,
 };
 pub use taut_time::{ParseSizeError, Size};

@@ -112,6 +112,6 @@ pub use srp::{Srp, SrpTask};
 pub use stated::{
     Aim, BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX, DEVICES_MAX, Evidence, EvidenceFile, HeapPolicy,
     OnMissingPrivilege, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY, SAFE_STATE_MAX, STACK_BYTES,
-    VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, is_name, value_slots,
+    VALUE_RECORDS_OF_JOB, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, is_name, value_slots,
 };
 pub use store::Store;

@@ -36,6 +36,9 @@ pub const VALUE_RING_BYTES_MIN: u64 = 64 << 10;
 /// The largest ring of recorded values, in bytes.
 pub const VALUE_RING_BYTES_MAX: u64 = 16 << 20;
 
+/// Records of a job besides those of its values: its begin, its end, and looks at the clock.
+pub const VALUE_RECORDS_OF_JOB: u64 = 6;
+
 /// Slots that a record takes in a ring of recorded values, with a value of this many bytes.
 pub const fn value_slots(bytes: u32) -> u64 {
     1 + (bytes as u64).div_ceil(VALUE_SLOT_BYTES)

@@ -150,6 +150,7 @@ impl<'v> Done<'v> {
             | Interaction::End { .. }
             | Interaction::Received { .. }
             | Interaction::Nothing { .. }
+            | Interaction::Lent { .. }
             | Interaction::Clock { .. }
             | Interaction::Used { .. }
             | Interaction::Checkpoint { .. }
@@ -184,18 +185,78 @@ impl<'v> Done<'v> {
     }
 }
 
-/// How often a job looked at each queue. If it looks more or less often, later jobs get other values. A state
-/// is left out: a look at it takes nothing away.
+/// How often a job looked at each queue, and asked for a block. Another number of looks changes what later jobs get. A state
+/// gives the same to everybody who looks.
 fn looks(plan: &Plan, job: &RecordedJob<'_>) -> BTreeMap<u16, usize> {
     let mut looks = BTreeMap::new();
     for of in &job.interactions {
-        let (Interaction::Received { channel, .. } | Interaction::Nothing { channel }) = of.interaction
+        let (Interaction::Received { channel, .. }
+        | Interaction::Nothing { channel }
+        | Interaction::Lent { channel, .. }) = of.interaction
         else {
             continue;
         };
-        if plan.channels.get(usize::from(channel)).is_some_and(|of| of.kind == ChannelKind::Queue) {
+        if plan.channels.get(usize::from(channel)).is_some_and(|of| of.kind != ChannelKind::State) {
             *looks.entry(channel).or_default() += 1;
         }
     }
     looks
+}
+
+#[cfg(test)]
+mod tests {
+    use taut_event::RanCode;
+    use taut_manifest::SourceText;
+
+    use super::*;
+
+    fn plan() -> Plan {
+        let text = "manifest = 1\n[app]\nname = \"blocks\"\n[platform]\ncores = [0]\nmemory = \"8MiB\"\n\
+                    [payloads]\nImage = { fields = { number = \"u32\", pixels = \"u8*4\" } }\n\
+                    [tasks.camera]\narrival = { periodic = \"10ms\" }\ndeadline = \"10ms\"\n\
+                    wcet = { value = \"100us\", source = \"guess\" }\n[tasks.logs]\nclass = \"best-effort\"\n\
+                    [channels.images]\nkind = \"bulk\"\nfrom = \"camera\"\nto = \"logs\"\npayload = \"Image\"\n\
+                    record = true\n";
+        let source = SourceText { name: "taut.toml".to_owned(), text: text.to_owned() };
+        let model = taut_manifest::load(&source, &[]).model.expect("a valid manifest");
+        taut_planner::Planned::make(&model, Vec::new()).plan
+    }
+
+    fn job(interactions: &[(Interaction, Option<&'static [u8]>)]) -> RecordedJob<'static> {
+        let of = interactions.iter().map(|(interaction, value)| RecordedInteraction {
+            at_ns: 0,
+            interaction: *interaction,
+            value: *value,
+            sent_ns: 0,
+        });
+        let (code, outcome, interactions) = (RanCode::Task, JobOutcome::Done, of.collect());
+        RecordedJob { job: 0, release_ns: 0, begin_ns: 0, code, outcome, interactions }
+    }
+
+    /// A sender of blocks is compared as one of a queue is, and by how often it asked for a block.
+    #[test]
+    fn blocks_are_compared_and_loans_are_counted() {
+        const LENT: (Interaction, Option<&[u8]>) =
+            (Interaction::Lent { channel: 0, block: 1, recalled: 0 }, None);
+        let sent = |value: &'static [u8]| (Interaction::Sent { channel: 0, number: 1 }, Some(value));
+        let plan = plan();
+        let was = job(&[LENT, sent(&[1, 0, 0, 0, 5, 6, 7, 8])]);
+        let compared = |is: &[(Interaction, Option<&'static [u8]>)]| {
+            let task = RecordedTask { task: 0, jobs: vec![was.clone()] };
+            let compared = TaskComparison::of(&plan, &task, &[job(is)]);
+            assert_eq!((compared.jobs, compared.values), (1, 1));
+            compared.difference.map(|difference| (difference.channel, difference.what))
+        };
+        assert_eq!(compared(&[LENT, sent(&[1, 0, 0, 0, 5, 6, 7, 8])]), None);
+        let looks = What::Looks { recorded: 1, replayed: 2 };
+        assert_eq!(compared(&[LENT, LENT, sent(&[1, 0, 0, 0, 5, 6, 7, 8])]), Some((Some(0), looks)));
+        let field = DifferingField {
+            place: "pixels[2]".to_owned(),
+            recorded: "7".to_owned(),
+            replayed: "9".to_owned(),
+        };
+        let value = What::Value { number: 1, field };
+        assert_eq!(compared(&[LENT, sent(&[1, 0, 0, 0, 5, 6, 9, 8])]), Some((Some(0), value)));
+        assert_eq!(compared(&[LENT]), Some((Some(0), What::NotSent { number: 1 })));
+    }
 }

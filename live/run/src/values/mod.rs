@@ -114,6 +114,12 @@ pub(crate) type ReadAnswer = Option<GivenRead>;
 
 /// What a replay answers to a send.
 pub(crate) type SendAnswer = Result<(), Refusal>;
+/// A block that a sender was lent: which one of the channel's blocks, and the number of the value that was taken back for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LentBlock {
+    pub(crate) block: u8,
+    pub(crate) recalled: Option<u64>,
+}
 
 impl TaskValues {
     /// The values of a task of a run, and the drain of its ring.
@@ -174,6 +180,13 @@ impl TaskValues {
             }
             Self::Replayed(task) => task.borrow_mut().sent(channel, interaction, value),
         }
+    }
+
+    /// A block was lent.
+    #[inline]
+    pub(crate) fn lent(&self, at_ns: u64, channel: u16, lent: LentBlock) {
+        let LentBlock { block, recalled } = lent;
+        self.keep(at_ns, Interaction::Lent { channel, block, recalled: recalled.unwrap_or(0) });
     }
 
     /// A value was refused.
@@ -268,6 +281,18 @@ impl TaskValues {
         if let Self::Replayed(task) = self { Some(task.borrow_mut().answer_send(channel)) } else { None }
     }
 
+    /// In a replay: which block the job is lent next; `None` inside if it gets none, and `None` in a run.
+    #[inline]
+    pub(crate) fn answer_loan(&self, channel: u16) -> Option<Option<LentBlock>> {
+        if let Self::Replayed(task) = self { Some(task.borrow_mut().answer_loan(channel)) } else { None }
+    }
+
+    /// Whether this is a replay.
+    #[inline]
+    pub(crate) fn is_replay(&self) -> bool {
+        matches!(self, Self::Replayed(_))
+    }
+
     /// In a replay: copies what the job reads next of the channel, or of its message, with its stamp, into `stamped`; `None`
     /// in a run.
     #[inline]
@@ -321,9 +346,10 @@ impl TaskValues {
 mod tests {
     use std::fs::File;
 
-    use taut_event::values::RecordedValues;
+    use taut_event::values::{RecordedInteraction, RecordedJob, RecordedValues};
     use taut_manifest::SourceText;
     use taut_plan::STAMP_BYTES;
+    use taut_policy::{VALUE_RECORDS_OF_JOB, VALUE_RING_BYTES_MAX, VALUE_SLOT_BYTES};
 
     use super::*;
 
@@ -340,6 +366,8 @@ Word = { type = "u64" }
 arrival = { periodic = "10ms" }
 deadline = "10ms"
 wcet = { value = "100us", source = "guess" }
+[tasks.logger]
+class = "best-effort"
 [clients.ui]
 [channels.settings]
 kind = "state"
@@ -353,6 +381,13 @@ from = "control"
 to = "ui"
 payload = "Word"
 record = true
+[channels.images]
+kind = "bulk"
+from = "control"
+to = "logger"
+payload = "Word"
+capacity = 3
+record = true
 "#;
 
     fn plan() -> Plan {
@@ -363,6 +398,7 @@ record = true
 
     const SETTINGS: u16 = 0;
     const POWER: u16 = 1;
+    const IMAGES: u16 = 2;
 
     /// What a job of the replay reads, and when it was sent; `None` if there is no value.
     fn read(values: &TaskValues) -> Option<(u64, u64)> {
@@ -418,24 +454,83 @@ record = true
         assert_eq!(read(&values), Some((300, 14)));
     }
 
-    /// A job that does not fit the plan has no answers: a hostile file.
-    #[test]
-    fn a_job_of_another_plan_has_no_answers() {
-        use taut_event::values::{RecordedInteraction, RecordedJob};
-        let plan = plan();
-        let job = |channel, value: &'static [u8]| RecordedJob {
+    /// A job in which nothing else happened.
+    fn job_of(interactions: &[(Interaction, Option<&'static [u8]>)]) -> RecordedJob<'static> {
+        let of = interactions.iter().map(|(interaction, value)| RecordedInteraction {
+            at_ns: 5,
+            interaction: *interaction,
+            value: *value,
+            sent_ns: 0,
+        });
+        let interactions = of.collect();
+        RecordedJob {
             job: 0,
             release_ns: 0,
             begin_ns: 0,
             code: RanCode::Task,
             outcome: JobOutcome::Done,
-            interactions: vec![RecordedInteraction {
-                at_ns: 0,
-                interaction: Interaction::Received { channel, number: 1, lost: 0 },
-                value: Some(value),
-                sent_ns: 0,
-            }],
+            interactions,
+        }
+    }
+
+    /// Loans get the blocks of the recorded ones, or none, whatever else a job asks; a loan more gets the last block again.
+    #[test]
+    fn loans_are_answered_in_order() {
+        let plan = plan();
+        let lent = |block, recalled| (Interaction::Lent { channel: IMAGES, block, recalled }, None);
+        let refused = |why| (Interaction::Refused { channel: IMAGES, why }, None);
+        let sent = (Interaction::Sent { channel: IMAGES, number: 1 }, None);
+        let job = job_of(&[lent(2, 0), sent, refused(Refusal::TooMany), refused(Refusal::Full), lent(1, 7)]);
+        let values = TaskValues::Replayed(Box::new(RefCell::new(ReplayedTask::new(&plan))));
+        assert_eq!(
+            values.answer_loan(IMAGES),
+            Some(Some(LentBlock { block: 0, recalled: None })),
+            "no job yet"
+        );
+        values.next_job(answers(&plan, &job).unwrap());
+        let expected = [Some((2, None)), None, Some((1, Some(7))), Some((1, None)), Some((1, None))];
+        for lent in expected {
+            let lent = lent.map(|(block, recalled)| LentBlock { block, recalled });
+            assert_eq!(values.answer_loan(IMAGES), Some(lent));
+        }
+        assert_eq!(values.answer_send(IMAGES), Some(Ok(())), "what is refused is no send of a bulk channel");
+        assert_eq!(TaskValues::Unrecorded.answer_loan(IMAGES), None);
+    }
+
+    /// The rule of the manifest (TAUT0460) is as wide as the ring: a release takes 6 slots, and a block 2 besides its own.
+    #[test]
+    #[cfg_attr(miri, ignore = "16 MiB")]
+    fn the_largest_ring_takes_the_largest_block() {
+        let slots = VALUE_RING_BYTES_MAX / VALUE_SLOT_BYTES - VALUE_RECORDS_OF_JOB - 2;
+        let bytes = usize::try_from(slots * VALUE_SLOT_BYTES).unwrap();
+        let block = vec![7u8; bytes + 1];
+        for (size, fits) in [(bytes, true), (bytes + 1, false)] {
+            let (mut recorder, mut drain) = value_ring(VALUE_RING_BYTES_MAX);
+            for now_ns in 0..VALUE_RECORDS_OF_JOB {
+                assert!(recorder.record(now_ns, Interaction::Clock { now_ns }, &[]));
+            }
+            assert!(recorder.record(7, Interaction::Lent { channel: IMAGES, block: 0, recalled: 0 }, &[]));
+            let sent = Interaction::Sent { channel: IMAGES, number: 1 };
+            assert_eq!(recorder.record(8, sent, &block[..size]), fits);
+            let mut drained = 0;
+            drain.drain(|_, _, value| drained += value.len());
+            assert_eq!((drained, drain.lost()), if fits { (bytes, 0) } else { (0, 1) });
+        }
+    }
+
+    /// A job that does not fit the plan has no answers: a hostile file.
+    #[test]
+    fn a_job_of_another_plan_has_no_answers() {
+        let plan = plan();
+        let job = |channel, value: &'static [u8]| {
+            job_of(&[(Interaction::Received { channel, number: 1, lost: 0 }, Some(value))])
         };
+        for (channel, block, fits) in
+            [(IMAGES, 2, true), (IMAGES, 3, false), (POWER, 0, false), (9, 0, false)]
+        {
+            let lent = job_of(&[(Interaction::Lent { channel, block, recalled: 0 }, None)]);
+            assert_eq!(answers(&plan, &lent).is_some(), fits, "{channel} {block}");
+        }
         assert!(answers(&plan, &job(SETTINGS, &[0; 8])).is_some());
         assert!(answers(&plan, &job(SETTINGS, &[0; 7])).is_none(), "a value of another size");
         assert!(answers(&plan, &job(9, &[0; 8])).is_none(), "no such channel");

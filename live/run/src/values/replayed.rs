@@ -6,7 +6,7 @@
 //! Each kind of question is answered by itself, in the order of the recorded job: the third look at a channel
 //! gets what the third look got. So code that asks in another order gets the same answers. If a job asks more
 //! often than the recorded one, it is answered as if nothing had come since: an empty queue, the same newest
-//! value, the same time.
+//! value, the same time, the block that was lent last.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,7 +14,7 @@ use taut_event::values::{RecordedInteraction, RecordedJob};
 use taut_event::{CancelOutcome, Interaction, Refusal};
 use taut_plan::{ChannelKind, Plan, STAMP_BYTES};
 
-use super::{GivenRead, ReadAnswer, RecordedEnds, SendAnswer};
+use super::{GivenRead, LentBlock, ReadAnswer, RecordedEnds, SendAnswer};
 
 /// What a look at a channel got.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub(crate) struct Answers {
     sends: HashMap<u16, VecDeque<(u64, SendAnswer)>>,
     /// By channel: what became of cancelled alarms.
     cancels: HashMap<u16, VecDeque<CancelOutcome>>,
+    /// By bulk channel: in order, `None` if there was no block.
+    loans: HashMap<u16, VecDeque<Option<LentBlock>>>,
     clocks: VecDeque<u64>,
     used: VecDeque<u64>,
     checkpoints: VecDeque<bool>,
@@ -46,6 +48,10 @@ fn firsts(plan: &Plan) -> Vec<u16> {
         crate::names::position(plan.channels.iter().position(of).unwrap_or(usize::MAX))
     };
     plan.channels.iter().map(first).collect()
+}
+
+fn is_bulk(plan: &Plan, channel: u16) -> bool {
+    plan.channels.get(usize::from(channel)).is_some_and(|of| of.kind == ChannelKind::Bulk)
 }
 
 /// The answers for a job; `None` if the recorded job does not fit the plan.
@@ -72,8 +78,18 @@ pub(crate) fn answers(plan: &Plan, job: &RecordedJob<'_>) -> Option<Answers> {
             Interaction::Sent { channel, .. } => {
                 answers.sends.entry(channel).or_default().push_back((*at_ns, Ok(())));
             }
+            Interaction::Lent { channel, block, recalled } => {
+                let recalled = Some(recalled).filter(|number| *number > 0);
+                let of = plan.channels.get(usize::from(channel))?;
+                let fits = of.kind == ChannelKind::Bulk && u32::from(block) < of.capacity;
+                let lent = fits.then_some(LentBlock { block, recalled })?;
+                answers.loans.entry(channel).or_default().push_back(Some(lent));
+            }
             // The sending end finds that by itself.
             Interaction::Refused { why: Refusal::TooMany, .. } => {}
+            Interaction::Refused { channel, .. } if is_bulk(plan, channel) => {
+                answers.loans.entry(channel).or_default().push_back(None);
+            }
             Interaction::Refused { channel, why } => {
                 answers.sends.entry(channel).or_default().push_back((*at_ns, Err(why)));
             }
@@ -112,6 +128,8 @@ pub(crate) struct ReplayedTask {
     used_ns: u64,
     /// When the value that is being sent was sent in the recorded run.
     send_ns: u64,
+    /// By bulk channel: the block that was lent last.
+    lent: HashMap<u16, u8>,
     done: Vec<Replayed>,
 }
 
@@ -126,6 +144,7 @@ impl ReplayedTask {
             now_ns: 0,
             used_ns: 0,
             send_ns: 0,
+            lent: HashMap::new(),
             done: Vec::new(),
         }
     }
@@ -165,6 +184,14 @@ impl ReplayedTask {
     pub(super) fn answer_cancel(&mut self, channel: u16) -> CancelOutcome {
         let next = self.answers.cancels.get_mut(&channel).and_then(VecDeque::pop_front);
         next.unwrap_or(CancelOutcome::Over)
+    }
+
+    pub(super) fn answer_loan(&mut self, channel: u16) -> Option<LentBlock> {
+        let last = self.lent.entry(channel).or_default();
+        let next = self.answers.loans.get_mut(&channel).and_then(VecDeque::pop_front);
+        let lent = next.unwrap_or(Some(LentBlock { block: *last, recalled: None }))?;
+        *last = lent.block;
+        Some(lent)
     }
 
     pub(super) fn answer_read(&mut self, channel: u16, stamped: &mut [u8]) -> ReadAnswer {

@@ -69,6 +69,12 @@ impl Block {
     /// The first block, which every pool has.
     pub(super) const FIRST: Self = Self(0);
 
+    /// Its number.
+    #[inline(always)]
+    pub(super) const fn index(self) -> u32 {
+        self.0 as u32
+    }
+
     /// A word in the order of sending: the number of a sending, and the block that it sent.
     #[inline(always)]
     pub(super) const fn word(self, number: u64) -> u64 {

@@ -68,6 +68,32 @@ fn send(mut loan: Loan<'_, '_, [u64; 4]>, value: u64) -> u64 {
     loan.send()
 }
 
+/// A certain block is lent if it is here, and keeps what was left in it.
+#[test]
+fn a_certain_block_is_lent() {
+    let place = Place::new::<[u64; 4]>(3);
+    let (sender, receiver) = (sender(&place, 3), receiver(&place, 3));
+    for block in [2, 0, 1] {
+        let mut loan = sender.loan_block(block).unwrap();
+        assert_eq!((loan.block(), loan.recalled()), (block, None));
+        *loan = marked(u64::from(block) + 10);
+        assert!(sender.loan_block(block).is_none(), "it is lent");
+    }
+    assert!(sender.loan_block(3).is_none(), "there are three");
+    let loan = sender.loan_block(1).unwrap();
+    assert_eq!(number(&loan), 11);
+    loan.send();
+    assert!(sender.loan_block(1).is_none(), "it waits");
+    let received = receiver.receive().unwrap().unwrap();
+    assert!(sender.loan_block(1).is_none(), "the receiver has it");
+    drop(received);
+    assert_eq!(number(&sender.loan_block(1).unwrap()), 11);
+    let any = sender.loan().unwrap();
+    assert!(sender.loan_block(any.block()).is_none());
+    drop(any);
+    all_are_back(&sender, 3);
+}
+
 /// Number and value of a received block.
 fn both(received: &ReceivedBlock<'_, '_, [u64; 4]>) -> (u64, u64) {
     (received.number(), number(received))

@@ -66,6 +66,23 @@ fn usual_steps() {
     }
 }
 
+/// A certain block costs a look at those that are out, if it is not in stock.
+#[test]
+fn steps_of_a_certain_block() {
+    for blocks in [2, 17, 64] {
+        let mut lines = lines(blocks);
+        let (sender, receiver) = bulk::pair::<[u64; 9]>(Memory::new(&mut lines), blocks).unwrap();
+        let last = || drop(sender.loan_block(blocks - 1).unwrap());
+        assert_eq!(steps(|| assert!(sender.loan_block(blocks).is_none())), NONE, "no such block");
+        assert_eq!(steps(last), NONE);
+        sender.loan_block(blocks - 1).unwrap().send();
+        assert_eq!(steps(|| assert!(sender.loan_block(blocks - 1).is_none())), Steps { loads: 1, ..NONE });
+        drop(receiver.receive().unwrap());
+        assert_eq!(steps(last), Steps { loads: 1, ..NONE });
+        assert_eq!(steps(last), NONE);
+    }
+}
+
 /// A watcher looks at each block once, and once more at those on the way; a stamp is one store and one load.
 #[test]
 fn steps_of_stamps_and_watchers() {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The rules of bulk channels that queues do not have: their parties are tasks, and their capacity is a number of blocks.
+//! The rules of bulk channels that queues do not have: their parties are tasks, their capacity is a number of blocks, and a ring of
+//! recorded values takes what one release sends.
 
 use super::channels::{Link, party_name};
 use super::faults::Faults;
 use crate::{
-    BLOCKS_MAX, BLOCKS_MIN, ChannelDraft, ChannelKind, Draft, Fault, KeyPath, OverflowPolicy, PartyId, codes,
+    BLOCKS_MAX, BLOCKS_MIN, ChannelDraft, ChannelKind, Draft, Fault, KeyPath, OverflowPolicy, PartyId,
+    VALUE_RECORDS_OF_JOB, VALUE_RING_BYTES_MAX, VALUE_SLOT_BYTES, codes, value_slots,
 };
 
 fn at(channel: &ChannelDraft, key: &str) -> KeyPath {
@@ -33,16 +35,43 @@ pub(super) fn parties(draft: &Draft, channel: &ChannelDraft, link: &Link, faults
     sound
 }
 
-/// Refuses the recording of values that nobody copies.
-pub(super) fn recorded(channel: &ChannelDraft, faults: &mut Faults<'_>) {
-    if channel.kind == ChannelKind::Bulk && channel.record {
-        let message = format!("bulk channel `{}` is to be recorded", channel.name);
-        let label = "the values of blocks are not recorded";
-        let fault = Fault::error(codes::MISPLACED_KEY, message, at(channel, "record"), label)
-            .note("a run copies what it records, and no operation of a bulk channel copies a block")
-            .help("remove it");
-        faults.push_resting_on(fault, &[&format!("channels.{}.kind", channel.table())]);
+/// Checks that a ring of recorded values takes what one release of a recorded channel's writer sends to all its recorded
+/// channels.
+pub(super) fn recorded(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
+    let all = || draft.channels.iter().zip(links).filter(|(channel, _)| channel.record);
+    for (channel, link) in all().filter(|(channel, _)| channel.kind == ChannelKind::Bulk) {
+        let Some(writer) = link.writer else { continue };
+        let of_release = all()
+            .filter(|(_, other)| other.writer == Some(writer))
+            .map(|(channel, link)| slots(draft, channel, link).unwrap_or(0))
+            .fold(VALUE_RECORDS_OF_JOB, u64::saturating_add);
+        let bytes = of_release.saturating_mul(VALUE_SLOT_BYTES);
+        if bytes <= VALUE_RING_BYTES_MAX {
+            continue;
+        }
+        let writer = party_name(draft, writer);
+        let message = format!("no ring of recorded values takes what a release of `{writer}` sends");
+        let text = format!("{bytes} bytes in a ring, which has {VALUE_RING_BYTES_MAX} at most");
+        let payload = format!("payloads.{}", channel.payload);
+        let fault = Fault::error(codes::BLOCKS_NOT_RECORDED, message, at(channel, "record"), text)
+            .also(KeyPath::key(payload.clone()), "its block lies there as a whole")
+            .note("what does not fit is lost, and a run with losses is not replayed")
+            .help("remove it, and record what the reader finds; or send smaller blocks, or fewer at once");
+        faults
+            .push_resting_on(fault, &[&payload, &format!("channels.{}.sends-per-release", channel.table())]);
     }
+}
+
+/// The slots of a ring that the values take which one release sends to a channel; `None` if they have no size.
+fn slots(draft: &Draft, channel: &ChannelDraft, link: &Link) -> Option<u64> {
+    let of_value = value_slots(draft.payloads.get(link.payload?)?.size()?);
+    // Each loan of a block has a record of its own; so has what is asked of an alarm, its period, and what is cancelled.
+    let beside = match channel.kind {
+        ChannelKind::Bulk => 1,
+        _ if channel.is_timed() => 3,
+        _ => 0,
+    };
+    of_value.checked_add(beside)?.checked_mul(channel.sends_per_release.into())
 }
 
 /// Checks the number of blocks.

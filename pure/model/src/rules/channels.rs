@@ -48,6 +48,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) -
         counts(channel, faults);
         links.push(link);
     }
+    bulk::recorded(draft, &links, faults);
     links
 }
 
@@ -82,7 +83,6 @@ fn parties(draft: &Draft, channel: &ChannelDraft, names: &Names<'_>, faults: &mu
     link.sound &= has_reader(channel, faults);
     link.sound &= readers_fit(draft, channel, &link, faults);
     link.sound &= bulk::parties(draft, channel, &link, faults);
-    bulk::recorded(channel, faults);
     link.payload = names.payload(&channel.payload);
     if channel.one_of.len() > 1 {
         super::one_of::check(channel, names, faults);
