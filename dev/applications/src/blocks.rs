@@ -307,3 +307,26 @@ pub(crate) fn counted(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_has_one_fate() {
+        let (mut receiver, mut sender) = (Ledger::new(), Ledger::new());
+        assert!(receiver.enter(3, Fate::Came) && receiver.enter(4, Fate::Came));
+        assert!(!receiver.enter(3, Fate::Came), "it came twice");
+        assert!(!receiver.enter(MOST as u64, Fate::Came), "more than are told apart");
+        assert!(sender.enter(5, Fate::Recalled));
+        assert_eq!(receiver.add(&sender), None);
+        assert!(sender.enter(4, Fate::Recalled));
+        assert_eq!(receiver.add(&sender), Some(5), "the last of those that have a fate already");
+    }
+
+    #[test]
+    fn words_of_a_block_differ() {
+        let words = [pattern(1, 7, 0), pattern(1, 7, 1), pattern(1, 8, 0), pattern(2, 7, 0)];
+        assert!((1..4).all(|at| !words[..at].contains(&words[at])), "{words:x?}");
+    }
+}
