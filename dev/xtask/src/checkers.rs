@@ -131,6 +131,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/bulk", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/devices", "opens sockets and timers"),
     ("run/dispatched", "a booted application: `mmap` with MAP_POPULATE"),
+    ("run/dropping", "starts other processes"),
     ("run/ends", "starts other processes"),
     ("run/failures", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/flows", "a booted application: `mmap` with MAP_POPULATE"),

@@ -343,7 +343,7 @@ impl<P: Payload> ClientEnd<P> {
         let EndKind::Read(sources) = &mut self.kind else { return Ok(None) };
         let found = sources.read(&mut self.own, &mut Looking).map_err(|_| Overtaken)?;
         let sender = |place: usize| sources.end(place).1.as_deref().unwrap_or_default();
-        Ok(found.map(|place| Delivered { value: self.own.value(), sender: sender(place) }))
+        Ok(found.map(|place| Delivered { value: self.own.value(), sender: sender(place), lost: 0 }))
     }
 }
 

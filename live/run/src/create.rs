@@ -4,10 +4,10 @@
 //! Making a task: its memory and its ends of channels. Each end is handed out once, and only to its own party.
 
 use taut_lock::{EventCount, Listener};
-use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, OverflowPolicy, ReaderPlan, ValidPlan, Way};
+use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, Mechanism, OverflowPolicy, ReaderPlan, ValidPlan, Way};
 use taut_scope::Scope;
 use taut_share::bulk;
-use taut_share::queue::{broadcast, qrtr, timed_slots};
+use taut_share::queue::{broadcast, qrtr, qrtwo, timed_slots};
 
 use crate::alarm::{AlarmReader, AlarmSetter, Instants, PendingAlarms, SharedAlarms};
 use crate::app::App;
@@ -19,10 +19,10 @@ use crate::endpoint::{
 use crate::flow::Flows;
 use crate::guard::Measure;
 use crate::locked::Locked;
-use crate::message::{MessageReader, Order, ReadLane};
+use crate::message::{LaneQueue, MessageReader, Order, ReadLane};
 use crate::names::{no_such, position as index};
 use crate::payload::{Own, Stamped};
-use crate::queue::{QueueShape, QueueSlot, QueueView, Wakes};
+use crate::queue::{QueueShape, QueueSlot, QueueView, Wakes, spare};
 use crate::resource::Resource;
 use crate::sources::SourceStamps;
 use crate::state::{Shape, StateSlot, StateView};
@@ -299,12 +299,13 @@ impl<'a, 'p> Create<'a, 'p> {
             let real_time =
                 writer.is_some_and(|at| matches!(all.tasks[at].class, ClassPlan::RealTime { .. }));
             lanes.push(ReadLane {
-                queue: self.queue_ring(plan)?,
+                queue: self.lane_queue(plan)?,
                 channel: index(position),
                 sender: &plan.writer.name,
                 real_time,
-                trusted: !plan.writer.client,
+                trusted: !plan.writer.client && plan.mechanism == Mechanism::Qrtr,
                 seen_ns: None,
+                lost: 0,
                 taken: match order {
                     Order::Specified(_) if real_time => vec![false; plan.capacity as usize],
                     _ => Vec::new(),
@@ -313,7 +314,7 @@ impl<'a, 'p> Create<'a, 'p> {
         }
         let rate = JobRate::new(lane.takes);
         let owner = self.task().map_or(u16::MAX, index);
-        Ok(MessageReader { lanes, order, rate, owner, unknown: 0, own: Own::new() })
+        Ok(MessageReader { lanes, order, rate, owner, unknown: 0, lost: 0, own: Own::new() })
     }
 
     /// The writing end of a state that this task writes.
@@ -460,6 +461,12 @@ impl<'a, 'p> Create<'a, 'p> {
             self.app.triggers.extend(self.task().map(|task| (task, trigger)));
             return Ok(());
         }
+        if plan.mechanism == Mechanism::Qrtwo {
+            let watcher = qrtwo::watcher::<Stamped<P>>(memory, plan.capacity, spare::<P>()).map_err(wrong)?;
+            let trigger = Trigger::new(Box::new(watcher), listener, !plan.writer.client);
+            self.app.triggers.extend(self.task().map(|task| (task, trigger)));
+            return Ok(());
+        }
         // SAFETY:
         // - as in `queue_writer`; any other queue that releases a task is QrtR (V4, V5)
         // - the runtime looks only while the task has no job, on the thread that runs its jobs or on the dispatcher,
@@ -471,12 +478,21 @@ impl<'a, 'p> Create<'a, 'p> {
         Ok(())
     }
 
-    fn queue_ring<P: Payload>(&self, plan: &'p ChannelPlan) -> Result<qrtr::Reader<'p, Stamped<P>>, Error> {
+    /// The receiver's end of a lane.
+    fn lane_queue<P: Payload>(&self, plan: &'p ChannelPlan) -> Result<LaneQueue<'p, P>, Error> {
         let memory = self.memory(plan)?;
         // SAFETY:
-        // - as in `queue_writer`, with the sides exchanged: a queue of a valid plan has one reader (V4)
-        let ring = unsafe { qrtr::reader(memory, plan.capacity) };
-        ring.map_err(|_| Error::Region(plan.name.clone()))
+        // - as in `queue_writer`, with the sides exchanged: a lane of a valid plan has one reader (V4); both ends have the
+        //   spare slots of the payload
+        let queue = unsafe {
+            match plan.mechanism {
+                Mechanism::Qrtwo => {
+                    qrtwo::reader(memory, plan.capacity, spare::<P>()).map(LaneQueue::Dropping)
+                }
+                _ => qrtr::reader(memory, plan.capacity).map(LaneQueue::Rejecting),
+            }
+        };
+        queue.map_err(|_| Error::Region(plan.name.clone()))
     }
 
     /// An end of a state that is under a lock; `None` for any other state.

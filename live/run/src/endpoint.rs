@@ -482,7 +482,7 @@ impl<'p, P: Payload> StateReader<'p, P> {
     /// As [`StateReader::latest_ref`], with the task or client that wrote the value.
     pub fn latest_from(&mut self, by: &mut impl Caller) -> Option<Delivered<'_, &P>> {
         let place = self.read(by)?;
-        Some(Delivered { value: self.own.value(), sender: self.sources.end(place).name })
+        Some(Delivered { value: self.own.value(), sender: self.sources.end(place).name, lost: 0 })
     }
 
     /// Copies the newest value to the end's own place, and returns the place of its source.

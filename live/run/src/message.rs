@@ -4,7 +4,7 @@
 //! The receiving end of a message. Each sender has a queue of its own, its lane; the receiver takes the next
 //! value of all lanes.
 //!
-//! A lane is QrtR, so every send and every look at a lane takes a bounded number of steps, whatever the other side does; a
+//! A lane is QrtR, or QrtWo if its sender drops its oldest values, so every send and every look at a lane takes a bounded number of steps, whatever the other side does; a
 //! client that writes nonsense into its lane spoils its lane alone. Lanes of real-time senders come first under any order,
 //! so no other sender delays their values by more than the one value that the receiver has just taken.
 
@@ -12,29 +12,65 @@ use std::cmp::Reverse;
 
 use taut_event::Kind;
 use taut_plan::{LanePlan, MessageOrder, WholeNumber};
-use taut_share::queue::qrtr;
+use taut_share::queue::{qrtr, qrtwo};
 use zerocopy::IntoBytes;
 
 use crate::endpoint::JobRate;
 use crate::job::EventRecorder;
 use crate::job::sealed::SealedCaller;
 use crate::payload::{Own, Payload, Stamped};
+use crate::queue::{URGENT_ATTEMPTS, follow};
 use crate::{Job, OneOf};
+
+/// The receiver's end of a lane.
+pub(crate) enum LaneQueue<'p, P: Payload> {
+    /// Its sender gets back what does not fit.
+    Rejecting(qrtr::Reader<'p, Stamped<P>>),
+    /// Its sender, which is not real-time, drops its oldest value if it is full.
+    Dropping(qrtwo::Reader<'p, Stamped<P>>),
+}
+
+impl<P: Payload> LaneQueue<'_, P> {
+    /// Takes the oldest value into `value`, and returns how many were dropped before it; `None` if none waits, if a client has
+    /// spoiled the queue's words, or if the sender overtook the receiver at each of three attempts.
+    #[inline]
+    fn pop_into(&mut self, value: &mut Stamped<P>) -> Option<u64> {
+        match self {
+            Self::Rejecting(queue) => (queue.pop_into(value) == Ok(true)).then_some(0),
+            Self::Dropping(queue) => follow(URGENT_ATTEMPTS, || queue.pop_into(value)),
+        }
+    }
+
+    /// Whether a value waits.
+    fn holds_value(&mut self) -> bool {
+        match self {
+            Self::Rejecting(queue) => queue.read_chunk(1).is_ok_and(|oldest| oldest.iter().next().is_some()),
+            Self::Dropping(queue) => !queue.is_empty(),
+        }
+    }
+
+    /// When the oldest value was sent, by its stamp; `None` if none waits, or if its sender may drop it meanwhile.
+    fn oldest_sent_ns(&mut self) -> Option<u64> {
+        let Self::Rejecting(queue) = self else { return None };
+        queue.read_chunk(1).ok()?.iter().next().map(|stamped| stamped.sent_ns)
+    }
+}
 
 /// The queue of one sender.
 pub(crate) struct ReadLane<'p, P: Payload> {
-    pub(crate) queue: qrtr::Reader<'p, Stamped<P>>,
+    pub(crate) queue: LaneQueue<'p, P>,
     pub(crate) channel: u16,
     pub(crate) sender: &'p str,
     /// Whether the sender is a real-time task.
     pub(crate) real_time: bool,
-    /// Whether the sender is in this process, so that its stamps can be trusted.
+    /// Whether the order goes by the sender's stamps: it is in this process, and drops no value while the receiver looks.
     pub(crate) trusted: bool,
-    /// When the receiver saw the oldest value first, of a sender whose stamps it does not trust.
+    /// When the receiver saw the oldest value first, of any other sender.
     pub(crate) seen_ns: Option<u64>,
-    /// Whether the receiver has taken a value, by its place counted from the oldest one. A place is handed
-    /// back once all older values have been taken. One entry for each place of the lane; empty if values are
-    /// taken in the order of sending.
+    /// Values of this sender that were dropped since its last value that the receiver got.
+    pub(crate) lost: u64,
+    /// By place behind the oldest value: whether the receiver has taken that value. Its place is handed back once the oldest
+    /// has been taken. As long as the lane, or empty if values are taken in the order of sending.
     pub(crate) taken: Vec<bool>,
 }
 
@@ -64,12 +100,10 @@ impl<P: Payload> ReadLane<'_, P> {
     /// When the oldest value was sent, or seen; `None` if none waits.
     fn since_ns(&mut self, now_ns: u64) -> Option<u64> {
         if self.trusted {
-            let oldest = self.queue.read_chunk(1).ok()?;
-            return oldest.iter().next().map(|stamped| stamped.sent_ns);
+            return self.queue.oldest_sent_ns();
         }
         // A lane whose words the client has spoiled has no value, and holds up no other lane.
-        let waits = self.queue.read_chunk(1).is_ok_and(|oldest| oldest.iter().next().is_some());
-        if !waits {
+        if !self.queue.holds_value() {
             self.seen_ns = None;
             return None;
         }
@@ -79,7 +113,9 @@ impl<P: Payload> ReadLane<'_, P> {
     /// The place of the most urgent waiting value, with its urgency and the instant at which it was sent; of
     /// equals the one that was sent first. `None` if none waits.
     fn most_urgent(&mut self, by: WholeNumber) -> Option<(i128, u64, usize)> {
-        let waiting = self.queue.read_chunk(self.taken.len()).ok()?;
+        // The lane of a real-time sender drops nothing.
+        let LaneQueue::Rejecting(queue) = &mut self.queue else { return None };
+        let waiting = queue.read_chunk(self.taken.len()).ok()?;
         let mut most: Option<(i128, u64, usize)> = None;
         for (place, (stamped, taken)) in waiting.iter().zip(&self.taken).enumerate() {
             let urgency = by.read(stamped.value_bytes());
@@ -94,7 +130,8 @@ impl<P: Payload> ReadLane<'_, P> {
 
     /// Takes the value at `place`, and hands back the places of the oldest values that have been taken.
     fn take_at(&mut self, place: usize, to: &mut Stamped<P>) -> bool {
-        let Ok(waiting) = self.queue.read_chunk(self.taken.len()) else { return false };
+        let LaneQueue::Rejecting(queue) = &mut self.queue else { return false };
+        let Ok(waiting) = queue.read_chunk(self.taken.len()) else { return false };
         let Some(value) = waiting.iter().nth(place) else { return false };
         taut_share::copy(value, to);
         self.taken[place] = true;
@@ -118,6 +155,8 @@ pub struct MessageReader<'p, P: Payload> {
     pub(crate) owner: u16,
     /// Values that were none of the message's payloads.
     pub(crate) unknown: u64,
+    /// Values that senders have dropped.
+    pub(crate) lost: u64,
     pub(crate) own: Own<P>,
 }
 
@@ -128,6 +167,9 @@ pub struct Delivered<'r, V> {
     pub value: V,
     /// The task or client that sent it.
     pub sender: &'r str,
+    /// How many values this sender has dropped since its last value that came: where the manifest says
+    /// `overflow = "drop-oldest"`, and never of a real-time task. What a client does to its lane may make it any number.
+    pub lost: u64,
 }
 
 impl<P: Payload> MessageReader<'_, P> {
@@ -135,26 +177,33 @@ impl<P: Payload> MessageReader<'_, P> {
     /// manifest's `takes-per-release` allows, or if it is a job of another task. So a job may call it until
     /// it gives nothing, as the bounds of the plan suppose.
     ///
-    /// Wait-free: at most two loads for each sender, the steps of `pop` of QrtR, and one or two reads of the
-    /// clock; under `specified` also a read of each value of a real-time sender that waits.
+    /// Wait-free: at most two loads for each sender, the steps of `pop` of QrtR, and one or two reads of the clock; for each
+    /// sender that drops its oldest values, at most three attempts at `pop` of QrtWo. Under `specified`, a read of each value of
+    /// a real-time sender that waits besides.
     ///
     /// The order holds among values that wait when the job looks. Of one sender, values come in the order of sending, but
     /// under `specified`, where those of a sender that is not real-time do. `fifo` goes by the stamps of the senders. The receiver does not believe a client's stamps: for it, a client's
-    /// value counts as sent when it has seen it.
+    /// value counts as sent when it has seen it, and so does that of a sender that drops its oldest values.
     ///
     /// Of a message that carries several payloads, a client may write a value that is none of them. It is dropped, counted
     /// ([`MessageReader::unknown`]) and recorded as lost; it counts as one of those that the job may take, and the next one is
     /// looked for.
     pub fn next(&mut self, job: &mut Job<'_>) -> Option<Delivered<'_, &P>> {
-        let at = self.take(job)?;
-        Some(Delivered { value: self.own.value(), sender: self.lanes[at].sender })
+        let (at, lost) = self.take(job)?;
+        Some(Delivered { value: self.own.value(), sender: self.lanes[at].sender, lost })
     }
 
     /// As [`MessageReader::next`], of a message that carries several payloads.
     pub fn next_one_of<V: OneOf<Stored = P>>(&mut self, job: &mut Job<'_>) -> Option<Delivered<'_, V>> {
-        let at = self.take(job)?;
+        let (at, lost) = self.take(job)?;
         let value = V::from_stored(self.own.value())?;
-        Some(Delivered { value, sender: self.lanes[at].sender })
+        Some(Delivered { value, sender: self.lanes[at].sender, lost })
+    }
+
+    /// How many values senders have dropped so far, of all that wait for this end: it learns of them with the next value of that
+    /// sender.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// How many values this end has dropped because they were none of the message's payloads. Only a client can send such.
@@ -162,16 +211,22 @@ impl<P: Payload> MessageReader<'_, P> {
         self.unknown
     }
 
-    /// Takes the next value that is one, and returns its lane.
-    fn take(&mut self, job: &mut Job<'_>) -> Option<usize> {
+    /// Takes the next value that is one, and returns its lane, and how many values of that lane were dropped before it.
+    fn take(&mut self, job: &mut Job<'_>) -> Option<(usize, u64)> {
         let (event_recorder, number) = job.event_recorder();
         // Each turn takes a value, and a job takes a bounded number.
         while self.owner == event_recorder.subject() && self.rate.allows(number) {
-            let at = self.take_any(event_recorder)?;
+            let (at, lost) = self.take_any(event_recorder)?;
             self.rate.count();
-            let (channel, stamped) = (self.lanes[at].channel, self.own.stamped());
+            let lane = &mut self.lanes[at];
+            let (channel, stamped) = (lane.channel, self.own.stamped());
             let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
             let now_ns = event_recorder.now_ns();
+            if lost > 0 {
+                lane.lost = lane.lost.saturating_add(lost);
+                self.lost = self.lost.saturating_add(lost);
+                event_recorder.other(now_ns, Kind::Drop, channel, 0, lost);
+            }
             let is_one = P::WORDS.admits(stamped.value_bytes());
             if is_one {
                 let latency_ns = now_ns.saturating_sub(sent_ns);
@@ -181,23 +236,25 @@ impl<P: Payload> MessageReader<'_, P> {
                 event_recorder.other(now_ns, Kind::Drop, channel, 0, 1);
             }
             // What is dropped, too: a replay drops it as the run did.
-            event_recorder.values().received(now_ns, channel, sequence, 0, stamped.value_bytes());
+            event_recorder.values().received(now_ns, channel, sequence, lost, stamped.value_bytes());
             if is_one {
-                return Some(at);
+                return Some((at, std::mem::take(&mut lane.lost)));
             }
         }
         None
     }
 
-    /// Takes the next value by the order of the message, or as a replayed run has it; records if there is none.
-    fn take_any(&mut self, event_recorder: &mut EventRecorder) -> Option<usize> {
+    /// Takes the next value by the order of the message, or as a replayed run has it; records if there is none. Returns its lane,
+    /// and how many values of that lane were dropped right before it.
+    fn take_any(&mut self, event_recorder: &mut EventRecorder) -> Option<(usize, u64)> {
         // Every lane of a message stands for all of them.
         let first = self.lanes.first().map_or(0, |lane| lane.channel);
         let replayed = event_recorder.values().answer_read(first, self.own.stamped_mut().as_mut_bytes());
         let taken = match (replayed, self.order) {
-            (Some(answer), _) => {
-                answer.and_then(|given| self.lanes.iter().position(|lane| lane.channel == given.channel))
-            }
+            (Some(answer), _) => answer.and_then(|given| {
+                let at = self.lanes.iter().position(|lane| lane.channel == given.channel)?;
+                Some((at, given.lost))
+            }),
             (None, Order::Sender) => self.take_first(),
             (None, Order::Fifo) => self.take_oldest(event_recorder.now_ns()),
             (None, Order::Specified(by)) => self.take_most_urgent(by),
@@ -209,14 +266,15 @@ impl<P: Payload> MessageReader<'_, P> {
     }
 
     /// Takes a value of the first lane that has one. A lane whose words a client has spoiled has none.
-    fn take_first(&mut self) -> Option<usize> {
+    fn take_first(&mut self) -> Option<(usize, u64)> {
         let stamped = self.own.stamped_mut();
-        self.lanes.iter_mut().position(|lane| lane.queue.pop_into(stamped) == Ok(true))
+        let mut lanes = self.lanes.iter_mut().enumerate();
+        lanes.find_map(|(at, lane)| Some((at, lane.queue.pop_into(stamped)?)))
     }
 
-    /// Takes the most urgent value of the real-time senders, of equals the one that was sent first; if they
-    /// have none, the oldest value of the first other lane that has one.
-    fn take_most_urgent(&mut self, by: WholeNumber) -> Option<usize> {
+    /// Takes the value that says that it is the most urgent, of equals the one that was sent first; if no real-time sender has
+    /// one, of the first other lane that has.
+    fn take_most_urgent(&mut self, by: WholeNumber) -> Option<(usize, u64)> {
         let mut most: Option<(i128, Reverse<u64>, usize, usize)> = None;
         for (at, lane) in self.lanes.iter_mut().enumerate().take_while(|(_, lane)| lane.real_time) {
             if let Some((urgency, sent_ns, place)) = lane.most_urgent(by) {
@@ -228,16 +286,16 @@ impl<P: Payload> MessageReader<'_, P> {
         }
         let stamped = self.own.stamped_mut();
         match most {
-            Some((.., at, place)) => self.lanes[at].take_at(place, stamped).then_some(at),
-            None => self
-                .lanes
-                .iter_mut()
-                .position(|lane| !lane.real_time && lane.queue.pop_into(stamped) == Ok(true)),
+            Some((.., at, place)) => self.lanes[at].take_at(place, stamped).then_some((at, 0)),
+            None => {
+                let mut others = self.lanes.iter_mut().enumerate().filter(|(_, lane)| !lane.real_time);
+                others.find_map(|(at, lane)| Some((at, lane.queue.pop_into(stamped)?)))
+            }
         }
     }
 
-    /// Takes the oldest value of the real-time senders; if they have none, of the others.
-    fn take_oldest(&mut self, now_ns: u64) -> Option<usize> {
+    /// Takes the oldest value: of real-time senders, or if there is none, of the others.
+    fn take_oldest(&mut self, now_ns: u64) -> Option<(usize, u64)> {
         // Of equals, the first lane.
         let mut oldest: Option<(bool, u64, usize)> = None;
         for (at, lane) in self.lanes.iter_mut().enumerate() {
@@ -248,6 +306,6 @@ impl<P: Payload> MessageReader<'_, P> {
         }
         let (_, _, at) = oldest?;
         self.lanes[at].seen_ns = None;
-        (self.lanes[at].queue.pop_into(self.own.stamped_mut()) == Ok(true)).then_some(at)
+        Some((at, self.lanes[at].queue.pop_into(self.own.stamped_mut())?))
     }
 }

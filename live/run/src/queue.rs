@@ -14,8 +14,9 @@ use crate::tap::TappedQueue;
 
 /// How often a reader that is not real-time tries to take a value, if the writer overwrites it each time.
 const ATTEMPTS: u32 = 1_000;
-/// How often a real-time reader of a broadcast tries. While rates are kept, the writer overwrites nothing.
-const URGENT_ATTEMPTS: u32 = 3;
+/// How often a real-time reader does: of a broadcast, whose writer overwrites nothing while rates are kept; and of a lane whose
+/// sender drops its oldest values.
+pub(crate) const URGENT_ATTEMPTS: u32 = 3;
 
 /// The object of a queue, as the plan or a client's directory says it.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +34,7 @@ impl QueueShape {
 }
 
 /// Spare slots of a ring for this payload, as the plan counts them.
-fn spare<P: Payload>() -> u32 {
+pub(crate) fn spare<P: Payload>() -> u32 {
     spare_slots(u32::try_from(size_of::<Stamped<P>>()).unwrap_or(u32::MAX))
 }
 
@@ -148,7 +149,10 @@ impl<'p, P: Payload> QueueView<'p, P> {
 }
 
 /// Takes a value until an attempt succeeds or finds none.
-fn follow(attempts: u32, mut pop: impl FnMut() -> Result<Option<u64>, ring::Overwritten>) -> Option<u64> {
+pub(crate) fn follow(
+    attempts: u32,
+    mut pop: impl FnMut() -> Result<Option<u64>, ring::Overwritten>,
+) -> Option<u64> {
     for _ in 0..attempts {
         if let Ok(popped) = pop() {
             return popped;

@@ -18,7 +18,7 @@ use std::fmt;
 use taut_lock::{Epoch, Listener};
 use taut_share::bulk;
 use taut_share::queue::broadcast::ReaderWatcher;
-use taut_share::queue::qrtr;
+use taut_share::queue::{qrtr, ring};
 use taut_sys::clock;
 
 use crate::alarm::Instants;
@@ -47,6 +47,18 @@ impl<P: Payload> Waiting for qrtr::Watcher<'_, Stamped<P>> {
 
     fn oldest_ns(&mut self) -> Option<u64> {
         self.oldest(|stamped| stamped.sent_ns)
+    }
+}
+
+/// A lane whose sender drops its oldest values, and may overwrite any while the runtime looks: a value counts as sent when it
+/// was seen.
+impl Waiting for ring::Watcher<'_> {
+    fn is_empty(&self) -> bool {
+        ring::Watcher::is_empty(self)
+    }
+
+    fn oldest_ns(&mut self) -> Option<u64> {
+        (!ring::Watcher::is_empty(self)).then_some(u64::MAX)
     }
 }
 

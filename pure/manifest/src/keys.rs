@@ -824,9 +824,13 @@ static KINDS: &[Word] = &[
 
 static OVERFLOWS: &[Word] = &[
     word("reject", "The new value is refused and given back."),
-    word("drop-oldest", "The oldest value is dropped; where no reader is real-time."),
+    word(
+        "drop-oldest",
+        "The oldest value is dropped; where no reader is real-time, and of a message in the lanes of senders that are not.",
+    ),
     word("clear", "All waiting values are dropped; where no reader is real-time."),
     word("recall", "The writer takes the oldest block back that waits; of a bulk channel."),
+    later("steal-lowest", "The oldest value of the least urgent sender gives way."),
 ];
 
 static ORDERS: &[Word] = &[

@@ -429,6 +429,8 @@ fn messages_that_cannot_be() {
         ("twice", "from = [\"a\", \"b\", \"a\"]\nto = \"c\""),
         ("unknown", "from = [\"a\", \"bb\", \"ui\"]\nto = \"c\""),
         ("too-much", "from = [\"a\", \"b\", \"ui\"]\nto = \"c\"\nsends-per-release = 2"),
+        ("steals", "from = [\"a\", \"ui\"]\nto = \"c\"\noverflow = \"steal-lowest\""),
+        ("clears", "from = [\"a\", \"ui\"]\nto = \"c\"\noverflow = \"clear\""),
         ("drops", "from = [\"a\", \"ui\"]\nto = \"c\"\noverflow = \"drop-oldest\""),
         ("sends", "from = [\"a\", \"ui\"]\nto = \"c\"\nsends-by-sender = { ui = 2, b = 1 }"),
         ("order", "from = [\"a\", \"ui\"]\nto = \"c\"\norder = \"specified\""),

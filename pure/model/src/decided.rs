@@ -113,6 +113,7 @@ impl Model {
             overflow: channel.overflow,
             timed: channel.is_timed(),
             broadcast: channel.broadcast,
+            lane: channel.lane.is_some(),
         }
     }
 

@@ -603,6 +603,7 @@ fn parties_of(known: &Known<'_>, channel: &ChannelPlan) -> Result<PartyCounts, I
         overflow: channel.overflow,
         timed: channel.is_timed(),
         broadcast: channel.broadcast,
+        lane: channel.lane.is_some(),
     })
 }
 

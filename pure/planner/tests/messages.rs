@@ -9,7 +9,7 @@ use drafts::{empty, payload, periodic, plan, queue, shown, task, time};
 use insta::assert_snapshot;
 use taut_model::{
     ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft,
-    LatePolicy, MessageLane, MessageOrder, Scalar, TaskDraft, TriggerDraft, codes,
+    LatePolicy, Mechanism, MessageLane, MessageOrder, OverflowPolicy, Scalar, TaskDraft, TriggerDraft, codes,
 };
 use taut_plan::{ClassPlan, Plan, ValidPlan, WholeNumber, explain_channel};
 
@@ -154,6 +154,44 @@ fn several_payloads_share_a_lane() {
     assert_eq!(message.payloads, ["Volume", "mute"]);
     assert!(message.lines()[0].ends_with("% used; each is one of Volume, mute"), "{}", message.lines()[0]);
     assert_eq!(proven(&specified()).message("requests").expect("a message").payloads, [""; 0]);
+}
+
+/// Where the oldest value gives way, it is that of a sender that is not real-time: the lanes of the others stay as they are.
+#[test]
+fn lanes_that_drop_are_not_real_time() {
+    for order in [MessageOrder::Sender, MessageOrder::Fifo] {
+        let mut dropping = draft(order);
+        dropping.channels[0].overflow = OverflowPolicy::DropOldest;
+        let (plan, rejecting) = (proven(&dropping), proven(&draft(order)));
+        let lanes: Vec<_> = plan
+            .lanes("requests")
+            .iter()
+            .map(|(_, lane)| (lane.writer.name.as_str(), lane.mechanism, lane.overflow))
+            .collect();
+        let (rejects, drops) = (OverflowPolicy::Reject, OverflowPolicy::DropOldest);
+        assert_eq!(
+            lanes,
+            [
+                ("fast", Mechanism::Qrtr, rejects),
+                ("slow", Mechanism::Qrtr, rejects),
+                ("panel", Mechanism::Qrtwo, drops),
+                ("logger", Mechanism::Qrtwo, drops)
+            ]
+        );
+        // No bound changes.
+        let bounds =
+            |plan: &Plan| plan.channels.iter().map(|lane| (lane.capacity, lane.latency)).collect::<Vec<_>>();
+        assert_eq!(bounds(&plan), bounds(&rejecting));
+        // A plan in which a real-time sender would lose a value is none.
+        let mut forged = plan.clone();
+        let at = forged.channels.iter().position(|lane| lane.writer.name == "fast").expect("a lane");
+        forged.channels[at].overflow = drops;
+        assert!(ValidPlan::new(forged).is_err());
+    }
+    let mut clearing = draft(MessageOrder::Sender);
+    clearing.channels[0].overflow = OverflowPolicy::Clear;
+    let (_, faults) = clearing.build();
+    assert!(faults.iter().any(|fault| fault.code == codes::BAD_OVERFLOW));
 }
 
 /// As the manifest states `order-by`.

@@ -98,7 +98,8 @@ mechanisms! {
         manual: "QrtR: a queue that refuses when full, one reader.",
         parties: "is for a queue with one reader that rejects when it is full; writer or reader are real-time",
     }
-    /// Queue that discards its oldest value when full; a real-time writer, readers that are not real-time.
+    /// Queue that discards its oldest value when full; a real-time writer, readers that are not real-time; or the lane of a
+    /// message whose sender is not real-time.
     Qrtwo {
         word: "qrtwo",
         paper: "QrtWo",
@@ -108,9 +109,9 @@ mechanisms! {
         answers: false,
         clients_read: ClientReads::StoringNothing,
         rank: 0,
-        manual: "QrtWo: a queue of a real-time writer that discards its oldest value when full.",
+        manual: "QrtWo: a queue of a real-time writer, or a lane of another sender, that discards its oldest value when full.",
         parties: "is for a queue of a real-time writer that drops the oldest value when it is full, and readers that are \
-             not real-time",
+             not real-time; and for such a lane of a message from a sender that is not real-time",
     }
     /// Queue that discards all its values when full; a real-time writer, readers that are not real-time.
     Qrtwc {
@@ -418,6 +419,8 @@ pub struct PartyCounts {
     pub timed: bool,
     /// Whether each real-time reader gets every value, and the others lose the oldest: a broadcast.
     pub broadcast: bool,
+    /// Whether it is a lane of a message.
+    pub lane: bool,
 }
 
 impl PartyCounts {
@@ -468,8 +471,8 @@ impl Mechanism {
     /// [`Mechanism::clients_read`] says which clients may read. Hybrid also serves any number of readers that store
     /// nothing, even if there are no others. Improved Chen and NBW rely on a bound on the rate of writes, which only a
     /// real-time writer guarantees. All parties of a lock are real-time, so that none waits for a party that is not. A
-    /// queue has one real-time party at least, and drops waiting values only of readers that are not real-time. A broadcast
-    /// without a real-time reader is such a queue, which drops the oldest values. A bulk channel has one real-time party at
+    /// queue has one real-time party at least, and drops waiting values only of readers that are not real-time; but a lane of
+    /// a message drops the oldest values of a sender that is not. A broadcast without a real-time reader is such a queue, which drops the oldest values. A bulk channel has one real-time party at
     /// least, and all of its parties are tasks: another process could write a block while its owner uses it.
     pub fn serves(self, kind: ChannelKind, parties: &PartyCounts) -> bool {
         let &PartyCounts {
@@ -481,6 +484,7 @@ impl Mechanism {
             overflow,
             timed,
             broadcast,
+            lane,
         } = parties;
         let clients_fit = match self.clients_read() {
             ClientReads::Never => client_readers == 0,
@@ -517,7 +521,8 @@ impl Mechanism {
             }
             Self::Qrtwo => {
                 let drops = if broadcast { OverflowPolicy::Reject } else { OverflowPolicy::DropOldest };
-                overflow == drops && parties.leave_real_time()
+                let is_own = lane && !real_time_writer && readers == 1 && real_time_readers == 1;
+                overflow == drops && (parties.leave_real_time() || is_own)
             }
             Self::Qrtwc => overflow == OverflowPolicy::Clear && parties.leave_real_time(),
             Self::Chen | Self::DoubleBuffer | Self::Presence | Self::Peterson => {
@@ -805,6 +810,7 @@ mod tests {
                 overflow: OverflowPolicy::Reject,
                 timed: false,
                 broadcast: false,
+                lane: false,
             };
             let flow = PartyCounts { synchronous: true, ..parties };
             let preserving = [Mechanism::Dbp, Mechanism::Tccp].map(|mechanism| mechanism.serves(kind, &flow));
@@ -854,6 +860,7 @@ mod tests {
                 overflow: OverflowPolicy::Reject,
                 timed: true,
                 broadcast: false,
+                lane: false,
             };
             let fit = |kind, parties: &PartyCounts| {
                 Mechanism::ALL.into_iter().filter(|all| all.serves(kind, parties)).collect::<Vec<_>>()
@@ -889,6 +896,7 @@ mod tests {
                     overflow: OverflowPolicy::Reject,
                     timed: false,
                     broadcast: true,
+                    lane: false,
                 };
                 let expected = match real_time_readers {
                     0 if real_time_writer && readers > 0 => vec![Mechanism::Qrtwo],
@@ -936,6 +944,7 @@ mod tests {
                     overflow,
                     timed: false,
                     broadcast: false,
+                    lane: false,
                 };
                 let fit = |kind| {
                     Mechanism::ALL.into_iter().filter(|all| all.serves(kind, &parties)).collect::<Vec<_>>()
@@ -952,6 +961,43 @@ mod tests {
     }
 
     /// A queue drops waiting values only if its writer is real-time and its readers are not.
+    /// A lane drops the oldest values of a sender that is not real-time, and none of a real-time one.
+    #[test]
+    fn lanes_drop_what_is_not_real_time() {
+        let policies = [OverflowPolicy::Reject, OverflowPolicy::DropOldest, OverflowPolicy::Clear];
+        for real_time_writer in [false, true] {
+            let lane = |overflow| PartyCounts {
+                real_time_writer,
+                readers: 1,
+                real_time_readers: 1,
+                client_readers: 0,
+                synchronous: false,
+                overflow,
+                timed: false,
+                broadcast: false,
+                lane: true,
+            };
+            let fit = |parties: &PartyCounts| {
+                let fit = Mechanism::ALL.into_iter().filter(|all| all.serves(ChannelKind::Queue, parties));
+                fit.collect::<Vec<_>>()
+            };
+            let [rejects, drops, clears] = policies.map(|overflow| fit(&lane(overflow)));
+            assert_eq!((rejects, clears), (vec![Mechanism::Qrtr], vec![]));
+            let expected: &[Mechanism] = if real_time_writer { &[] } else { &[Mechanism::Qrtwo] };
+            assert_eq!(drops, expected);
+            for wrong in [
+                PartyCounts { lane: false, ..lane(OverflowPolicy::DropOldest) },
+                PartyCounts { timed: true, ..lane(OverflowPolicy::DropOldest) },
+                PartyCounts { real_time_readers: 0, ..lane(OverflowPolicy::DropOldest) },
+                PartyCounts { readers: 2, ..lane(OverflowPolicy::DropOldest) },
+            ] {
+                let leaves = real_time_writer && wrong.real_time_readers == 0;
+                assert_eq!(fit(&wrong).is_empty(), !leaves, "{wrong:?}");
+            }
+        }
+    }
+
+    /// A queue drops waiting values only of readers that are not real-time, to a real-time writer.
     #[test]
     fn queues_that_drop_leave_the_real_time_side() {
         let policies = [OverflowPolicy::Reject, OverflowPolicy::DropOldest, OverflowPolicy::Clear];
@@ -970,6 +1016,7 @@ mod tests {
                                 overflow,
                                 timed: false,
                                 broadcast: false,
+                                lane: false,
                             };
                             let fit =
                                 queues.into_iter().filter(|all| all.serves(ChannelKind::Queue, &parties));

@@ -18,6 +18,7 @@
 //! |-------------------------------|----------------------------|------------------------------|----------------|
 //! | the writer's `push`, `len`    | X                          | -                            | -              |
 //! | `pop`, `len` of a reading end | -                          | X                            | -              |
+//! | `is_empty` of a [`Watcher`]   | -                          | -                            | -              |
 //!
 //! # Progress
 //! W = ⌈size of a value / 8⌉ words, S spare slots, B = values per batch: as many as fit in 64 bytes, at least 1.
@@ -31,6 +32,7 @@
 //! | `pop_slice(k)`  | as `pop`, with k × W words                                                             |
 //! | `pop_within(n)` | n times `pop`                                                                          |
 //! | `len`           | 1 load                                                                                 |
+//! | `is_empty` of a watcher | 2 loads                                                                        |
 //!
 //! A pop is overtaken only if the writer pushes more than B + S values during its copy. A writer that has stopped, at
 //! whatever step, overtakes no reader. So one of the two always makes progress, and a thread that repeats pops waits
@@ -71,8 +73,11 @@ use crate::plain::{fit, slot_bytes};
 use crate::{LayoutError, Plain};
 
 mod ends;
+mod watcher;
 
 pub(super) use ends::ends;
+pub use watcher::Watcher;
+pub(super) use watcher::watcher;
 
 // # State
 //

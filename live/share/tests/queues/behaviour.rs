@@ -28,6 +28,31 @@ fn bytes<const N: usize>(n: u64) -> [u8; N] {
     core::array::from_fn(|i| n.wrapping_mul(151).wrapping_add(i as u64 * 7 + 1) as u8)
 }
 
+/// A watcher sees what the reader has not returned, also what it has copied ahead, and stores nothing.
+#[test]
+fn a_watcher_sees_what_waits() {
+    let place = Place::new(qrtwo::bytes::<u64>(3, 8).unwrap());
+    assert!(qrtwo::watcher::<u64>(place.memory(), 4_000, 8).is_err(), "too small");
+    let (mut writer, mut reader) = qrtwo::pair::<u64>(place.memory(), 3, 8).unwrap();
+    let watcher = qrtwo::watcher::<u64>(place.memory(), 3, 8).unwrap();
+    assert!(watcher.is_empty());
+    (1..=3).for_each(|n| writer.push(&n));
+    for n in 1..=3 {
+        assert!(!watcher.is_empty());
+        assert_eq!(reader.pop().unwrap().unwrap().value, n);
+    }
+    assert!(watcher.is_empty());
+    // More than fit: the reader takes three, and counts the others.
+    (4..=100).for_each(|n| writer.push(&n));
+    let first = reader.pop().unwrap().unwrap();
+    assert_eq!((first.value, first.lost), (98, 94));
+    for n in 99..=100 {
+        assert!(!watcher.is_empty());
+        assert_eq!(reader.pop().unwrap().unwrap().value, n);
+    }
+    assert!(watcher.is_empty() && reader.pop() == Ok(None));
+}
+
 #[test]
 fn layout_is_as_documented() {
     fn check<const N: usize>(stride: usize, batch: usize) {

@@ -111,6 +111,12 @@ fn steps_are_as_documented() {
     each!(1 of 8  8 of 8  20 of 2  24 of 2  64 of 1  256 of 1  1000 of 1);
 }
 
+#[test]
+fn a_watcher_looks_at_two_words() {
+    let watcher = qrtwo::watcher::<[u8; 20]>(memory(80), 5, 0).unwrap();
+    assert_eq!(steps(|| assert!(watcher.is_empty())), Steps { loads: 2, ..NONE });
+}
+
 type Value = [u64; 8];
 
 thread_local! {

@@ -177,7 +177,7 @@ fn what_has_no_place_is_reported() {
         "7:54: `release` of `scopeSizes` is left out (2M): what has a scope of this kind here is another component",
         "11:22: `relative` of `startTime` is left out (true): every start is relative to that of the application",
         "40:43: `validation` of `channel` is left out (true): `taut check` judges every manifest",
-        "42:7: `drop` (priority_and_FIFO): values of a real-time sender to a real-time task always fit here; any other sender gets back what does not fit",
+        "42:7: `drop` (priority_and_FIFO): values of a real-time sender to a real-time task always fit here; any other sender's oldest one gives way",
         "39:5: `activity` of `application` is left out (org.example.listen.Screen): no task runs it",
     ] {
         assert!(lost.iter().any(|other| other == what), "{what}: {lost:#?}");
@@ -198,7 +198,7 @@ fn the_vocabulary_of_the_figures() {
     assert_eq!(
         table(&imported, "channels.msg-handler"),
         "kind = \"message\"\nfrom = [\"recording-task\", \"volume-receiver\", \"configuration-ui\"]\n\
-         to = \"processing-task\"\npayload = \"Bytes256\"\norder = \"sender\"\ntakes-per-release = 2"
+         to = \"processing-task\"\npayload = \"Bytes256\"\norder = \"sender\"\ntakes-per-release = 2\noverflow = \"drop-oldest\""
     );
     assert_eq!(
         table(&imported, "channels.audio-output"),

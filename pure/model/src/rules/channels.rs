@@ -38,7 +38,8 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) -
         let is_served = match (&channel.lane, channel.broadcast) {
             (None, broadcast) => !broadcast || channel.overflow == OverflowPolicy::Reject,
             (Some(_), _) => {
-                channel.overflow == OverflowPolicy::Reject
+                let drops = channel.overflow == OverflowPolicy::DropOldest && !channel.is_timed();
+                (drops || channel.overflow == OverflowPolicy::Reject)
                     && link.readers.iter().any(|reader| is_real_time(draft, *reader))
             }
         };
@@ -283,6 +284,7 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
         overflow: channel.overflow,
         timed: channel.is_timed(),
         broadcast: channel.broadcast,
+        lane: channel.lane.is_some(),
     };
     let fit = Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(channel.kind, &parties));
     let fit: Vec<Mechanism> = fit.collect();

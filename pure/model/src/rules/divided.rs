@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, HashSet};
 use super::faults::Faults;
 use super::messages::at;
 use crate::{
-    ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, MessageLane, StateSource, codes,
+    ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, MessageLane, OverflowPolicy,
+    StateSource, TaskDraft, codes,
 };
 
 /// The draft with lanes in place of messages, and sources in place of states that have several. A message without a sender
@@ -26,7 +27,8 @@ pub(super) fn divide(mut draft: Draft) -> Draft {
             channels.push(channel);
             continue;
         }
-        channels.extend(channel.from.iter().enumerate().map(|(at, writer)| part(&channel, at, writer)));
+        let parts = channel.from.iter().enumerate();
+        channels.extend(parts.map(|(at, writer)| part(&draft.tasks, &channel, at, writer)));
         writers.insert(channel.name, channel.from);
     }
     draft.channels = channels;
@@ -47,7 +49,7 @@ fn is_divided(channel: &ChannelDraft) -> bool {
 }
 
 /// The part of a channel that the writer at position `at` of its `from` writes.
-fn part(whole: &ChannelDraft, at: usize, writer: &str) -> ChannelDraft {
+fn part(tasks: &[TaskDraft], whole: &ChannelDraft, at: usize, writer: &str) -> ChannelDraft {
     let mut part = whole.clone();
     part.name = format!("{}/{writer}", whole.name);
     part.from = vec![writer.to_owned()];
@@ -57,7 +59,17 @@ fn part(whole: &ChannelDraft, at: usize, writer: &str) -> ChannelDraft {
     }
     let own = whole.sends_by_sender.iter().find(|(name, _)| name == writer);
     part.sends_per_release = own.map_or(whole.sends_per_release, |(_, sends)| *sends);
+    if whole.lane.is_some() && drops_nothing(tasks, whole, writer) {
+        part.overflow = OverflowPolicy::Reject;
+    }
     part
+}
+
+/// Whether a sender's lane drops nothing though the message drops the oldest values: a real-time sender's lane is never full.
+fn drops_nothing(tasks: &[TaskDraft], channel: &ChannelDraft, sender: &str) -> bool {
+    let is_real_time =
+        |task: &TaskDraft| task.name == *sender && matches!(task.class, ClassDraft::RealTime(_));
+    channel.overflow == OverflowPolicy::DropOldest && !channel.is_timed() && tasks.iter().any(is_real_time)
 }
 
 /// Lets triggers and chains name the parts of what they name. `writers` are those of each channel that was divided.

@@ -83,26 +83,26 @@ pub(super) fn sends(channel: &ChannelDraft, senders: &[&str], faults: &mut Fault
     }
 }
 
-/// Refuses other policies than `reject`: a real-time sender's lane is never full, and any other sender gets its
-/// value back.
+/// A real-time sender's lane is never full. Any other sender gets its value back, or loses its own oldest one.
 fn overflow(channel: &ChannelDraft, faults: &mut Faults<'_>) {
-    if channel.overflow != OverflowPolicy::Reject {
-        let message = format!("{} `{}` cannot drop waiting values", channel.noun(), channel.table());
-        faults.push(
-            Fault::error(
-                codes::BAD_OVERFLOW,
-                message,
-                at(channel, "overflow"),
-                "a lane takes only what fits",
-            )
-            .note(if channel.is_timed() {
-                "a setter gets its value back if all of its alarms are pending"
-            } else {
-                "the lanes of real-time senders are never full; any other sender gets its value back"
-            })
-            .help("write \"reject\""),
-        );
-    }
+    let (message, label, note, help) = match channel.overflow {
+        OverflowPolicy::Reject => return,
+        _ if channel.is_timed() => (
+            format!("alarm `{}` cannot drop waiting values", channel.table()),
+            "a lane takes only what fits",
+            "a setter gets its value back if all of its alarms are pending",
+            "write \"reject\"",
+        ),
+        OverflowPolicy::DropOldest => return,
+        OverflowPolicy::Clear | OverflowPolicy::Recall => (
+            format!("message `{}` cannot drop all that waits, and takes nothing back", channel.table()),
+            "not of a message",
+            "the lanes of real-time senders are never full; any other sender gets its value back, or loses its oldest one",
+            "write \"reject\" or \"drop-oldest\"",
+        ),
+    };
+    let fault = Fault::error(codes::BAD_OVERFLOW, message, at(channel, "overflow"), label);
+    faults.push(fault.note(note).help(help));
 }
 
 /// Checks that a message with a specified order has a field to order by: one whole number of its payload.

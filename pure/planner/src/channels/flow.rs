@@ -213,6 +213,9 @@ fn carried(model: &Model, id: ChannelId, bounds: &ResponseBounds, faults: &mut V
             "alarms of one setter, which the receiver takes in the order of their instants"
         }
         (MechanismForm::Queue, true) if channel.lane.is_some() => "lane of a message, from a real-time task",
+        (MechanismForm::Queue, false) if channel.lane.is_some() && mechanism == Mechanism::Qrtwo => {
+            "lane of a message, from a sender that is not real-time; if it is full, the sender's oldest value is dropped"
+        }
         (MechanismForm::Queue, false) if channel.lane.is_some() => {
             "lane of a message, from a sender that is not real-time; the sender gets a value back if it is full"
         }

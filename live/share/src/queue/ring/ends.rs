@@ -88,6 +88,20 @@ macro_rules! ends {
             // SAFETY: the caller's duties are the same.
             unsafe { $crate::queue::ring::follower(memory, capacity, spare) }
         }
+
+        /// An end that looks whether a value waits for the reader, and takes nothing: for whoever decides when the reader
+        /// runs. It stores nothing, and loads words only.
+        ///
+        /// # Errors
+        ///
+        /// [`LayoutError`](crate::LayoutError).
+        pub fn watcher<T: $crate::Plain>(
+            memory: taut_atomic::Memory<'_>,
+            capacity: u32,
+            spare: u32,
+        ) -> Result<$crate::queue::ring::Watcher<'_>, $crate::LayoutError> {
+            $crate::queue::ring::watcher::<T>(memory, capacity, spare)
+        }
     };
 }
 

@@ -180,14 +180,19 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
     /// Whether the oldest value gives way to one that does not fit.
     fn overflow(&mut self, node: Node<'a, 'i>) -> bool {
         let Some((text, place)) = Self::word(node, &["drop"]) else { return false };
+        let lower = text.to_ascii_lowercase();
+        let drops_oldest = ["oldest", "fifo"].iter().any(|word| lower.contains(word));
+        let other = if drops_oldest {
+            "any other sender's oldest one gives way"
+        } else {
+            "any other sender gets back what does not fit"
+        };
         let what = format!(
-            "`drop` ({}): values of a real-time sender to a real-time task always fit here; any other sender gets back what \
-             does not fit",
+            "`drop` ({}): values of a real-time sender to a real-time task always fit here; {other}",
             shown(text)
         );
         self.lose(place, &what);
-        let lower = text.to_ascii_lowercase();
-        ["oldest", "fifo"].iter().any(|word| lower.contains(word))
+        drops_oldest
     }
 
     /// Connects channels to their parties.
@@ -355,7 +360,10 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             );
             return self.lose(declared.node, &what);
         }
-        self.push(declared, channel(named, carries, senders, takes));
+        let drops = declared.drops_oldest && senders.iter().any(|sender| !self.is_real_time(sender.party));
+        let mut one = channel(named, carries, senders, takes);
+        one.drops_oldest = drops && carries == Carries::Message;
+        self.push(declared, one);
     }
 
     /// Joins the queues from a task to the subscribers of a broadcast into one broadcast, once it is known how many
