@@ -437,6 +437,12 @@ static REAL_TIME: Table = Table {
         key("priority", PRIORITY, Need::Default("auto"), "1 to 98, larger = more urgent."),
         key("memory", Type::Table(&MEMORY), Need::Optional, "Its scopes."),
         key(
+            "run-at",
+            Type::Words(RUN_ATS),
+            Need::Default("receiver"),
+            "At whose priority a job executes that receives a message.",
+        ),
+        key(
             "on-overrun",
             Type::Words(OVERRUNS),
             Need::Default("skip-next"),
@@ -820,6 +826,11 @@ static KINDS: &[Word] = &[
         "Every value, at an instant that its setter chooses, from several tasks to one real-time task.",
     ),
     word("bulk", "Every value, in order, in blocks that move from one task to another without a copy."),
+];
+
+static RUN_ATS: &[Word] = &[
+    word("receiver", "At the priority of the task itself."),
+    later("sender", "At the priority of the task that sent the value."),
 ];
 
 static OVERFLOWS: &[Word] = &[

@@ -98,6 +98,7 @@ static MISTAKES: &[Mistake] = &[
     slip("[tasks.watch]", "arrival = {", "# arrival = {", codes::MISSING_KEY, "[tasks.watch]"),
     slip("[tasks.alarm]", "trigger = \"alerts\"", "trigger = \"orders\"", codes::BAD_TRIGGER, "\"orders\""),
     slip("[tasks.alarm]", "priority = 30", "priority = \"high\"", codes::WRONG_TYPE, "\"high\""),
+    slip("[tasks.alarm]", "deadline = \"20ms\"", "deadline = \"20ms\"\nrun-at = \"sender\"", codes::NOT_IN_THIS_VERSION, "\"sender\""),
     slip("[tasks.alarm]", "deadline = \"20ms\"", "deadline = 20ms", codes::SYNTAX, "20ms"),
     slip("[tasks.alarm]", "core = 2", "core = 2\ncore = 2", codes::DUPLICATE_NAME, "core"),
     slip("[tasks.alarm]", ", source = \"static\"", "", codes::MISSING_KEY, "{ value = \"1ms\" }"),
