@@ -168,7 +168,7 @@ pub struct Delivered<'r, V> {
     /// The task or client that sent it.
     pub sender: &'r str,
     /// How many values this sender has dropped since its last value that came: where the manifest says
-    /// `overflow = "drop-oldest"`, and never of a real-time task. What a client does to its lane may make it any number.
+    /// `overflow = "drop-oldest"`, never of a real-time task, and 0 of a state. What a client does to its lane may make it any number.
     pub lost: u64,
 }
 

@@ -112,7 +112,7 @@ struct Follows(Option<Value>);
 impl Follows {
     /// Checks a read that began when all writes up to `latest_ns` were complete.
     fn check(&mut self, written: &Written, latest_ns: u64, delivered: Option<Delivered<'_, &Value>>) {
-        let Some(Delivered { value, sender }) = delivered else {
+        let Some(Delivered { value, sender, lost: 0 }) = delivered else {
             return assert!(self.0.is_none() && latest_ns == 0, "nothing, behind {latest_ns}");
         };
         assert!(value[3..].iter().all(|word| *word == value[NUMBER]), "torn: {value:?}");
