@@ -146,6 +146,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/payloads", "starts other processes"),
     ("run/receivers", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/replayed", "a booted application: `mmap` with MAP_POPULATE"),
+    ("run/requests", "starts other processes"),
     ("run/replayed_alarms", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/rests", "starts other processes"),
     ("run/set_up", "a booted application: `mmap` with MAP_POPULATE"),

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use taut_run::{Attachment, ClientEnd, Delivered, EndError, Overtaken, Payload};
+use taut_run::{Attachment, ClientEnd, ClientRequests, Delivered, EndError, Overtaken, Payload};
 use taut_segment::{Error as SegmentError, Role};
 use taut_time::Duration;
 
@@ -141,6 +141,18 @@ impl Client {
     pub fn receiver<P: Payload>(&self, channel: &str) -> Result<ClientReceiver<P>, AttachError> {
         let end = self.attachment.reading_end(channel, true);
         end.map(|end| ClientReceiver { end }).map_err(|error| AttachError { why: Why::End(error) })
+    }
+
+    /// The calling end of a request of which this client is a caller: `Q` is asked, `R` is replied. At most one such end exists
+    /// per request at a time.
+    ///
+    /// # Errors
+    /// [`AttachError`] if there is no such request, it carries other values, or its calling end already exists.
+    pub fn requests<Q: Payload, R: Payload>(
+        &self,
+        request: &str,
+    ) -> Result<ClientRequests<Q, R>, AttachError> {
+        self.attachment.requests(request).map_err(|error| AttachError { why: Why::End(error) })
     }
 }
 

@@ -39,12 +39,13 @@ pub use start::{is_replay, start};
 #[cfg(feature = "manifest")]
 pub use taut_macros::manifest;
 pub use taut_run::{
-    AlarmReader, AlarmRefused, AlarmSetter, AlarmToken, App, BlockLoan, BlockReceiver, BlockSender, Caller,
-    Cancellation, Component, Context, Control, CountingAllocator, Create, Delivered, Device, DueAlarm, Error,
-    Failure, Job, JobError, Layout, LoanRefused, LockError, MessageReader, ModeError, OneOf, Overtaken,
-    Payload, PublishError, QueueReader, QueueWriter, ReceivedBlock, Receiver, Resource, SendError, Service,
-    ServiceError, State, StateReader, StateWriter, Task, Unknown, Words, errors, layout, payload_with,
-    zerocopy,
+    AlarmReader, AlarmRefused, AlarmSetter, AlarmToken, Answer, App, BlockLoan, BlockReceiver, BlockSender,
+    CallError, Caller, Cancellation, ClientRequests, Component, Context, Control, CountingAllocator, Create,
+    Delivered, Device, DueAlarm, Error, Failure, Job, JobError, Layout, LoanRefused, LockError,
+    MessageReader, ModeError, OneOf, Overtaken, Payload, PublishError, QueueReader, QueueWriter,
+    ReceivedBlock, ReceivedRequest, Receiver, RequestNumber, RequestReader, RequestWriter, Resource,
+    SendError, Service, ServiceError, State, StateReader, StateWriter, Task, Unknown, Words, errors, layout,
+    payload_with, zerocopy,
 };
 pub use taut_scope::{Exceeded, Scope};
 pub use taut_time::{Duration, Instant};
@@ -173,6 +174,9 @@ mod modes {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/queues.md")]
 mod queues {}
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/requests.md")]
+mod requests {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/sources.md")]
 mod sources {}

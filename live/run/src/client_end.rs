@@ -390,6 +390,23 @@ impl<P: Payload> ClientEnd<P> {
         }
     }
 
+    /// How many values the queue holds; 0 of a state.
+    pub(crate) fn capacity(&self) -> u32 {
+        let entries = self.hold.place.attached.directory().entries();
+        let own = entries.iter().find(|entry| entry.channel == self.hold.channel);
+        own.map_or(0, |entry| entry.capacity)
+    }
+
+    /// Numbers values from the next after `before`.
+    pub(crate) fn count_from(&mut self, before: u64) {
+        self.sequence = before;
+    }
+
+    /// Whether the application runs.
+    pub(crate) fn is_owner_alive(&self) -> bool {
+        self.hold.place.attached.alive() == Liveness::Alive
+    }
+
     /// How many values this end has lost so far: those that the queue dropped before this end had taken them. It learns
     /// of them with the next value that it takes.
     pub fn lost(&self) -> u64 {

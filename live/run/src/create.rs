@@ -3,6 +3,8 @@
 
 //! Making a task: its memory and its ends of channels. Each end is handed out once, and only to its own party.
 
+mod requests;
+
 use taut_lock::{EventCount, Listener};
 use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, Mechanism, OverflowPolicy, ReaderPlan, ValidPlan, Way};
 use taut_scope::Scope;
@@ -101,22 +103,41 @@ impl<'a, 'p> Create<'a, 'p> {
     /// of another type than `P`.
     pub fn queue_writer<P: Payload>(&mut self, channel: &str) -> Result<QueueWriter<'p, P>, Error> {
         let _runtime = Measure::begin();
-        if self.app.plan.lanes(channel).iter().any(|(_, lane)| lane.is_timed()) {
+        let has_other_end = |(_, lane): &(usize, &ChannelPlan)| lane.is_timed();
+        if self.app.plan.lanes(channel).iter().any(has_other_end) || self.is_of_request(channel) {
             return Err(no_such("queue", channel));
         }
         let (position, plan) = self.end::<P>(channel, ChannelKind::Queue, true)?;
+        self.lane_writer(position, plan)
+    }
+
+    /// The sending end of a queue that this task has taken.
+    fn lane_writer<P: Payload>(
+        &mut self,
+        position: usize,
+        plan: &'p ChannelPlan,
+    ) -> Result<QueueWriter<'p, P>, Error> {
+        let slot = self.queue_slot(position, plan)?;
+        let wakes = self.wakes(plan)?;
+        let rate = JobRate::new(plan.sends_per_release);
+        Ok(QueueWriter { slot, wakes, channel: index(position), sequence: 0, rate, own: Own::new() })
+    }
+
+    fn queue_slot<P: Payload>(
+        &mut self,
+        position: usize,
+        plan: &'p ChannelPlan,
+    ) -> Result<QueueSlot<'p, P>, Error> {
         let memory = self.memory(plan)?;
         // SAFETY:
         // - `end` hands out the writing end of each channel once per process, and only to its own party
         // - the readers are in this process, or in ones that attached through the segment's directory
         let slot = unsafe { QueueSlot::over(memory, QueueShape::of(plan)) };
-        let mut slot = slot.map_err(|_| Error::Region(channel.to_owned()))?;
+        let mut slot = slot.map_err(|_| Error::Region(plan.name.clone()))?;
         if let Some(bench) = &mut self.app.bench {
             slot = bench.queue(position, plan, slot);
         }
-        let wakes = self.wakes(plan)?;
-        let rate = JobRate::new(plan.sends_per_release);
-        Ok(QueueWriter { slot, wakes, channel: index(position), sequence: 0, rate, own: Own::new() })
+        Ok(slot)
     }
 
     /// The receiving end of a queue or a broadcast that this task reads. The runtime itself reads the trigger of a
@@ -126,7 +147,9 @@ impl<'a, 'p> Create<'a, 'p> {
     /// As [`Create::queue_writer`].
     pub fn queue_reader<P: Payload>(&mut self, channel: &str) -> Result<QueueReader<'p, P>, Error> {
         let _runtime = Measure::begin();
-        if self.app.plan.channel(channel).is_some_and(|at| self.app.plan.channels[at].lane.is_some()) {
+        let is_lane =
+            self.app.plan.channel(channel).is_some_and(|at| self.app.plan.channels[at].lane.is_some());
+        if is_lane || self.is_of_request(channel) {
             return Err(no_such("queue", channel));
         }
         let (position, plan) = self.end::<P>(channel, ChannelKind::Queue, false)?;
@@ -282,6 +305,14 @@ impl<'a, 'p> Create<'a, 'p> {
     /// As [`Create::queue_writer`].
     pub fn message_reader<P: Payload>(&mut self, message: &str) -> Result<MessageReader<'p, P>, Error> {
         let _runtime = Measure::begin();
+        if self.app.plan.is_request(message) {
+            return Err(no_such("message", message));
+        }
+        self.lanes_reader(message)
+    }
+
+    /// The receiving end of the lanes of a message.
+    fn lanes_reader<P: Payload>(&mut self, message: &str) -> Result<MessageReader<'p, P>, Error> {
         let all: &'p ValidPlan = self.app.plan;
         let found = all.lanes(message);
         let lane = found.first().filter(|(_, channel)| !channel.is_timed());

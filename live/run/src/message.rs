@@ -212,7 +212,7 @@ impl<P: Payload> MessageReader<'_, P> {
     }
 
     /// Takes the next value that is one, and returns its lane, and how many values of that lane were dropped before it.
-    fn take(&mut self, job: &mut Job<'_>) -> Option<(usize, u64)> {
+    pub(crate) fn take(&mut self, job: &mut Job<'_>) -> Option<(usize, u64)> {
         let (event_recorder, number) = job.event_recorder();
         // Each turn takes a value, and a job takes a bounded number.
         while self.owner == event_recorder.subject() && self.rate.allows(number) {

@@ -16,8 +16,8 @@ use taut_event::{Ending, Kind, Record};
 use taut_plan::ValidPlan;
 use taut_run::bench::{Bench, ExecutionTime, Sent};
 use taut_run::{
-    App, Component, Error, Failure, Job, LockError, MessageReader, QueueWriter, Reason, Receiver, State,
-    StateReader, Task,
+    Answer, App, Component, Error, Failure, Job, LockError, MessageReader, QueueWriter, Reason, Receiver,
+    State, StateReader, Task,
 };
 use taut_sim::planned::Executed;
 use taut_sim::replay::Replay;
@@ -548,6 +548,57 @@ fn the_newest_of_several_sources_is_read() {
     let sent = bench.sent::<u64>("position/odometry").unwrap();
     assert_eq!(sent.iter().map(|sent| sent.value).collect::<Vec<_>>(), [1_001]);
     assert!(bench.client("map").publish("position", 1_u64).is_err(), "it reads");
+}
+
+/// A client and a best-effort task, which the test plays, call a real-time task.
+#[test]
+fn a_test_plays_callers() {
+    let tables = format!(
+        "[payloads]\nNumber = {{ type = \"u64\" }}\n[clients.panel]\n[tasks.asks]\nclass = \"best-effort\"\n{}\
+         [channels.doubles]\nkind = \"request\"\nfrom = [\"panel\", \"asks\"]\nto = \"serves\"\npayload = \"Number\"\n\
+         reply = \"Number\"\ntakes-per-release = 2\ncapacity = 3\n",
+        periodic("serves", 10, 1, 30, "")
+    );
+    let mut bench = bench(&tables, |app| {
+        app.best_effort("asks", |create| {
+            let _doubles = create.request_writer::<u64, u64>("doubles")?;
+            Ok(|_: &mut taut_run::Context<'_>| ())
+        })?;
+        app.task("serves", |create| {
+            let mut doubles = create.request_reader::<u64, u64>("doubles")?;
+            Ok(each(move |job| {
+                while let Some(request) = doubles.next(job) {
+                    let value = *request.value();
+                    if value != 13 {
+                        request.reply(job, 2 * value).map_err(|_| Failure::Code(1))?;
+                    }
+                }
+                Ok(())
+            }))
+        })
+    });
+    let ask =
+        |bench: &mut Bench, value: u64| bench.client("panel").request::<u64, u64>("doubles", value).unwrap();
+    let answer = |bench: &mut Bench| bench.client("panel").answer::<u64, u64>("doubles").unwrap();
+    let asked = [4, 13, 5].map(|value| ask(&mut bench, value).unwrap());
+    assert_eq!(ask(&mut bench, 6), None, "three are open");
+    assert!(bench.task("asks").request::<u64, u64>("doubles", 7).unwrap().is_some());
+    assert!(bench.client("panel").send("doubles", 1_u64).is_err(), "a request is no queue");
+    assert_eq!(answer(&mut bench), None);
+    bench.run_for(ms(9)).unwrap();
+    // Two in each job. A client's requests count from when the receiver sees them.
+    let (_, reply) = bench.task("asks").answer::<u64, u64>("doubles").unwrap().unwrap();
+    assert_eq!(reply, Answer::Reply(14));
+    assert_eq!(answer(&mut bench), Some((asked[0], Answer::Reply(8))));
+    assert_eq!(answer(&mut bench), None);
+    let last = ask(&mut bench, 6).unwrap();
+    bench.run_for(ms(20)).unwrap();
+    assert_eq!(answer(&mut bench), Some((asked[1], Answer::Unanswered)));
+    assert_eq!(answer(&mut bench), Some((asked[2], Answer::Reply(10))));
+    assert_eq!(answer(&mut bench), Some((last, Answer::Reply(12))));
+    // What was dropped is recorded with the next look.
+    let dropped = bench.records().iter().filter(|record| record.kind == Kind::Drop);
+    assert_eq!(dropped.map(|record| (record.subject, record.value)).collect::<Vec<_>>(), [(2, 1)]);
 }
 
 struct Counts {

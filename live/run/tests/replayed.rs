@@ -15,7 +15,7 @@ use taut_event::values::{RecordedJob, RecordedTask, RecordedValues, VALUES_FILE}
 use taut_event::{Counter, Interaction, JobOutcome, Kind, RanCode, Record, Refusal};
 use taut_run::{
     App, Component, Config, Context, Error, Failure, Job, MessageReader, OneOf, QueueReader, QueueWriter,
-    RECORDING, Receiver, ReplayConfig, StateReader, StateWriter, Task,
+    RECORDING, Receiver, ReplayConfig, RequestReader, StateReader, StateWriter, Task,
 };
 use taut_time::Duration;
 use zerocopy::FromBytes;
@@ -53,6 +53,8 @@ fn tables(executor: &str) -> String {
         "[channels.requests]\nkind = \"message\"\nfrom = [\"steer\", \"filter\", \"source\"]\nto = \"serves\"\n\
          payload = [\"Word\", \"Out\"]\nrecord = true\ncapacity = 8\ntakes-per-release = 4\n",
         &channel("noise", "state", "source", "steer", "Sample", "record = true\n"),
+        "[channels.asked]\nkind = \"request\"\nfrom = \"source\"\nto = \"filter\"\npayload = \"Word\"\nreply = \"Word\"\n\
+         capacity = 4\nrecord = true\n",
         "[channels.turn]\nkind = \"state\"\nfrom = [\"source\", \"steer\"]\nto = \"filter\"\npayload = \"Word\"\nrecord = true\n",
     ]
     .concat()
@@ -81,6 +83,7 @@ struct Filter<'p> {
     even: StateReader<'p, u64>,
     turn: StateReader<'p, u64>,
     requests: QueueWriter<'p, StoredRequest>,
+    asked: RequestReader<'p, u64, u64>,
     out: QueueWriter<'p, Out>,
     note: QueueWriter<'p, u64>,
     sum: u64,
@@ -102,6 +105,13 @@ impl Task for Filter<'_> {
         while let Some(sample) = self.samples.receive(job) {
             self.sum = self.sum.wrapping_add(sample.iter().map(|part| u64::from(*part)).sum::<u64>() * first);
             taken += 1;
+        }
+        // Each third request is dropped.
+        while let Some(request) = self.asked.next(job) {
+            self.sum = self.sum.wrapping_add(*request.value());
+            if !request.value().is_multiple_of(3) {
+                request.reply(job, self.sum).map_err(|_| Failure::Code(8))?;
+            }
         }
         // Whose turn is the newest, and which.
         for _ in 0..2 {
@@ -169,6 +179,7 @@ fn set_up(app: &mut App<'_>, off_from: u64, burst: u32) -> Result<(), Error> {
         let mut turn = create.state_writer::<u64>("turn")?;
         let mut requests = create.queue_writer::<StoredRequest>("requests")?;
         let of_no_payload = StoredRequest::read_from_bytes(&[7; 24]).unwrap();
+        let mut asked = create.request_writer::<u64, u64>("asked")?;
         Ok(move |context: &mut Context<'_>| {
             let mut number = 0;
             for number in 0..burst {
@@ -184,6 +195,8 @@ fn set_up(app: &mut App<'_>, off_from: u64, burst: u32) -> Result<(), Error> {
                 let _ = samples.send(context, [number, number * 2, 7]);
                 let _ = turn.publish(context, number.into());
                 let _ = requests.send(context, of_no_payload);
+                let _ = asked.send(context, number.into());
+                while asked.answer(context).is_some() {}
             }
         })
     })?;
@@ -218,8 +231,8 @@ fn set_up(app: &mut App<'_>, off_from: u64, burst: u32) -> Result<(), Error> {
             let (samples, gain) = (create.queue_reader("samples")?, create.state_reader("gain")?);
             let (out, note) = (create.queue_writer("out")?, create.queue_writer("note")?);
             let (even, requests) = (create.state_reader("even")?, create.queue_writer("requests")?);
-            let turn = create.state_reader("turn")?;
-            Ok(Filter { samples, gain, even, turn, requests, out, note, sum: 0, number: 0, off_from })
+            let (turn, asked) = (create.state_reader("turn")?, create.request_reader("asked")?);
+            Ok(Filter { samples, gain, even, turn, asked, requests, out, note, sum: 0, number: 0, off_from })
         })
     })?;
     app.task("serves", |create| {

@@ -21,6 +21,10 @@ enum Operation {
     Receive,
     /// Takes the values of a message, from all of its lanes.
     Take,
+    /// Takes requests, and answers them.
+    Answer,
+    /// Sends requests, and takes the answers.
+    Call,
     /// Sets alarms, and cancels them.
     Set,
     /// Takes the alarms that are due, of all their setters.
@@ -79,13 +83,23 @@ impl<'s> Ends<'s> {
                 ChannelKind::Bulk => (Operation::TakeBlocks, Operation::SendBlocks),
             };
             // The receiver of a message has one end for all lanes, and a reader of a state one for all sources.
+            let is_request = model.replies(id).is_some();
             let reading = match &channel.lane {
                 Some(_) if channel.is_timed() => Operation::TakeDue,
+                Some(_) if is_request => Operation::Answer,
                 Some(_) => Operation::Take,
                 None => reading,
             };
             let is_first = channel.place() == 0;
-            let writing = if channel.is_timed() { Operation::Set } else { writing };
+            // Both parties have one end for requests and replies.
+            if channel.answers.is_some() {
+                continue;
+            }
+            let writing = match channel.is_timed() {
+                true => Operation::Set,
+                false if is_request => Operation::Call,
+                false => writing,
+            };
             let reads = channel.readers.contains(&party) && trigger != Some(id) && is_first;
             let writes = channel.writer == party;
             for operation in
@@ -149,20 +163,27 @@ impl<'s> Ends<'s> {
             (false, Operation::Send) => ("QueueWriter", "queue_writer"),
             (false, Operation::Receive) => ("QueueReader", "queue_reader"),
             (false, Operation::Take) => ("MessageReader", "message_reader"),
+            (false, Operation::Answer) => ("RequestReader", "request_reader"),
+            (false, Operation::Call) => ("RequestWriter", "request_writer"),
             (false, Operation::Set) => ("AlarmSetter", "alarm_setter"),
             (false, Operation::TakeDue) => ("AlarmReader", "alarm_reader"),
             (false, Operation::SendBlocks) => ("BlockSender", "block_sender"),
             (false, Operation::TakeBlocks) => ("BlockReceiver", "block_receiver"),
             (false, Operation::Publish) => ("StateWriter", "state_writer"),
             (false, Operation::Read) => ("StateReader", "state_reader"),
-            // A client has no other ends: the receiver of a message is a real-time task, and only tasks set alarms and
-            // move blocks.
+            (true, Operation::Call) => ("ClientRequests", "requests"),
+            // The receiver of a message is a real-time task, and tasks set alarms and move blocks.
             (true, Operation::Send | Operation::Publish | Operation::Set | Operation::SendBlocks) => {
                 ("ClientWriter", "writer")
             }
-            (true, Operation::Receive | Operation::Take | Operation::TakeDue | Operation::TakeBlocks) => {
-                ("ClientReceiver", "receiver")
-            }
+            (
+                true,
+                Operation::Receive
+                | Operation::Take
+                | Operation::Answer
+                | Operation::TakeDue
+                | Operation::TakeBlocks,
+            ) => ("ClientReceiver", "receiver"),
             (true, Operation::Read) => ("ClientReader", "reader"),
         }
     }
@@ -182,6 +203,8 @@ impl<'s> Ends<'s> {
             Operation::Send if self.is_of_message(end) => format!("{who} only sends message `{name}`"),
             Operation::Send => format!("{who} only sends to {} `{name}`", self.noun(end)),
             Operation::Take => format!("{who} only receives message `{name}`"),
+            Operation::Answer => format!("{who} only answers request `{name}`"),
+            Operation::Call => format!("{who} only calls request `{name}`"),
             Operation::Set => format!("{who} only sets alarm `{name}`"),
             Operation::TakeDue => format!("{who} only receives alarm `{name}`"),
             Operation::SendBlocks => format!("{who} only sends blocks of `{name}`"),
@@ -206,7 +229,9 @@ impl<'s> Ends<'s> {
         };
         let carried = self.source.model.channel(end.channel).payload;
         let stored = self.source.payloads.stored(carried, PAYLOADS);
-        let target = format!("::taut::{}<{argument}{stored}>", self.layer(end).0);
+        let reply = self.source.model.replies(end.channel).map(|replies| Self::payload(self.source, replies));
+        let reply = reply.map_or_else(String::new, |reply| format!(", {reply}"));
+        let target = format!("::taut::{}<{argument}{stored}{reply}>", self.layer(end).0);
         let derived = if self.is_client() { "        #[derive(Debug)]\n" } else { "" };
         let noun = if self.is_client() { "client" } else { "task" };
         let who = format!("{noun} `{}`", self.source.model.party_name(self.party));
@@ -274,6 +299,8 @@ impl<'s> Ends<'s> {
         let result = |error: &str| format!("::core::result::Result<(), {error}>");
         let option = |of: &str| format!("::core::option::Option<{of}>");
         let numbered = format!("(u64, {payload})");
+        // A caller sends, too, but a request.
+        let sends = matches!(end.operation, Operation::Send | Operation::Call);
         let writes = matches!(end.operation, Operation::Send | Operation::Publish);
         let all = if self.is_client() {
             let latest = format!("::core::result::Result<{}, ::taut::Overtaken>", option(&numbered));
@@ -285,12 +312,15 @@ impl<'s> Ends<'s> {
         } else {
             let error = |kind: &str| result(&format!("::taut::{kind}<{payload}>"));
             vec![
-                (end.operation == Operation::Send, "send", value.clone(), error("SendError")),
+                (sends, "send", value.clone(), error("SendError")),
                 (end.operation == Operation::Publish, "publish", value, error("PublishError")),
                 (end.operation == Operation::Receive, "receive", String::new(), option(payload)),
                 (end.operation == Operation::Read, "latest", String::new(), option(payload)),
                 (
-                    matches!(end.operation, Operation::Take | Operation::TakeDue | Operation::TakeBlocks),
+                    matches!(
+                        end.operation,
+                        Operation::Take | Operation::Answer | Operation::TakeDue | Operation::TakeBlocks
+                    ),
                     "next",
                     String::new(),
                     option(payload),

@@ -731,6 +731,7 @@ static CHANNEL: Table = Table {
             Need::Required,
             "The type of a value: a name of `[payloads]`; of a message also a list, of which each value is one.",
         ),
+        key("reply", Type::Text, Need::Optional, "The type of a reply to a request: a name of `[payloads]`."),
         key(
             "capacity",
             CAPACITY,
@@ -748,7 +749,7 @@ static CHANNEL: Table = Table {
             "reception",
             Type::Words(RECEPTIONS),
             Need::Default("poll"),
-            "How readers that are not real-time learn of a value; of a queue from a real-time task.",
+            "How readers that are not real-time learn of a value; of a queue from a real-time task, and of replies to a request.",
         ),
         key(
             "flow",
@@ -779,7 +780,8 @@ static CHANNEL: Table = Table {
             "order",
             Type::Words(ORDERS),
             Need::Default("sender"),
-            "Which waiting value the receiver of a message takes first. Values of senders that are not real-time come last.",
+            "Which waiting value the receiver of a message takes first. Values of senders that are not real-time come last. Of a \
+             request the default is `fifo`.",
         ),
         key(
             "order-by",
@@ -817,6 +819,10 @@ static KINDS: &[Word] = &[
     word("state", "The latest value."),
     word("queue", "Every value, in order, to one reader; to several if none of them is real-time."),
     word("message", "Every value, from several senders to one real-time task."),
+    word(
+        "request",
+        "A message whose receiver answers each value; its senders, the callers, are not real-time.",
+    ),
     word(
         "broadcast",
         "Every value, in one copy, to several readers: each real-time reader gets all of them, any other loses the oldest.",

@@ -307,9 +307,10 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
     let order = order.and_then(MessageOrder::from_word);
     let late = fields.filter(|fields| fields.is_written("late")).and_then(|fields| fields.word("late"));
     let late = late.and_then(LatePolicy::from_word);
-    // Alarms are a message that is ordered by instants.
+    // Alarms are a message that is ordered by instants, and a request is a message with replies.
     let taken = match word("kind") {
         Some("message") => Some(order.unwrap_or_default()),
+        Some("request") => Some(order.unwrap_or(MessageOrder::Fifo)),
         Some("alarm") => Some(MessageOrder::Instant),
         _ => None,
     };
@@ -324,6 +325,9 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
         late,
         lane: taken.map(lane),
         source: None,
+        request: word("kind") == Some("request"),
+        reply: fields.and_then(|fields| fields.text("reply")).map(str::to_owned),
+        answers: None,
         broadcast: word("kind") == Some("broadcast"),
         name,
         kind: match word("kind") {

@@ -32,10 +32,19 @@ pub struct StateSource {
     pub place: usize,
 }
 
+/// What makes a channel carry the replies of a request to one of its callers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplyLane {
+    /// The request's name in the manifest. Its lanes are those of a message of this name.
+    pub request: String,
+    /// The caller's position in the request's `from`.
+    pub caller: usize,
+}
+
 /// A flow of data from one writer to its readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channel {
-    /// Its name in the manifest; of a lane, `message/sender`; of a source, `state/writer`.
+    /// Its name in the manifest; of a lane, `message/sender`; of a source, `state/writer`; of replies, `request_reply/caller`.
     pub name: String,
     /// Which values arrive at a reader.
     pub kind: ChannelKind,
@@ -69,6 +78,8 @@ pub struct Channel {
     pub lane: Option<MessageLane>,
     /// The state of which it is one of several sources.
     pub source: Option<StateSource>,
+    /// The request to one of whose callers it carries the replies.
+    pub answers: Option<ReplyLane>,
     /// Whether it is a broadcast: each real-time reader gets every value, and the others lose the oldest.
     pub broadcast: bool,
     /// Whether a run records its values.
@@ -76,12 +87,13 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Its table in the manifest: its name, or that of its message, or of the state of which it is a source.
+    /// Its table in the manifest: its name, or that of its message, of the state of which it is a source, or of its request.
     pub fn table(&self) -> &str {
-        match (&self.lane, &self.source) {
-            (Some(lane), _) => &lane.message,
-            (None, Some(source)) => &source.state,
-            (None, None) => &self.name,
+        match (&self.lane, &self.source, &self.answers) {
+            (Some(lane), ..) => &lane.message,
+            (None, Some(source), _) => &source.state,
+            (None, None, Some(reply)) => &reply.request,
+            (None, None, None) => &self.name,
         }
     }
 

@@ -92,6 +92,7 @@ codes! { $
     427 BAD_BULK "a bulk channel of another process"
     430 SEVERAL_PAYLOADS "several payloads where a channel can have one"
     450 BAD_SOURCES "several sources where one is needed"
+    451 BAD_REQUEST "a request that cannot be answered"
     460 BLOCKS_NOT_RECORDED "blocks that no ring of recorded values takes"
     501 CORE_NOT_OWNED "a core that does not belong to the application"
     502 CORE_TWICE "a core is listed twice"

@@ -8,7 +8,7 @@ use taut_time::Duration;
 
 use crate::{
     AfterFailure, App, BestEffort, ChannelKind, ClientKind, EvidenceFile, Fault, Flow, LatePolicy, Mechanism,
-    MessageLane, MessageOrder, Model, OverflowPolicy, Payload, Platform, Reception, ServerPolicy,
+    MessageLane, MessageOrder, Model, OverflowPolicy, Payload, Platform, Reception, ReplyLane, ServerPolicy,
     ServiceStart, Shared, Size, StateSource, Stated, rules,
 };
 
@@ -264,15 +264,22 @@ pub struct ChannelDraft {
     pub lane: Option<MessageLane>,
     /// Of one of several sources of a state, which it is: [`Draft::build`] makes a state for each writer.
     pub source: Option<StateSource>,
+    /// Whether it is a request, whose receiver answers each value.
+    pub request: bool,
+    /// The name of the payload of replies, as the manifest states it.
+    pub reply: Option<String>,
+    /// Of the replies of a request to one caller, which they are: [`Draft::build`] makes such a channel for each caller.
+    pub answers: Option<ReplyLane>,
 }
 
 impl ChannelDraft {
-    /// Its table in the manifest: its name, or that of its message, or of the state of which it is a source.
+    /// Its table in the manifest: its name, or that of its message, of the state of which it is a source, or of its request.
     pub(crate) fn table(&self) -> &str {
-        match (&self.lane, &self.source) {
-            (Some(lane), _) => &lane.message,
-            (None, Some(source)) => &source.state,
-            (None, None) => &self.name,
+        match (&self.lane, &self.source, &self.answers) {
+            (Some(lane), ..) => &lane.message,
+            (None, Some(source), _) => &source.state,
+            (None, None, Some(reply)) => &reply.request,
+            (None, None, None) => &self.name,
         }
     }
 
@@ -281,9 +288,9 @@ impl ChannelDraft {
         self.lane.as_ref().map(|lane| lane.sender).or(self.source.as_ref().map(|source| source.place))
     }
 
-    /// Whether it stands for its table: no lane or source but the first.
+    /// Whether it stands for its table: no lane or source but the first, and no replies.
     pub(crate) fn is_first(&self) -> bool {
-        self.place().is_none_or(|place| place == 0)
+        self.place().is_none_or(|place| place == 0) && self.answers.is_none()
     }
 
     /// Whether its values are alarms.
@@ -295,7 +302,9 @@ impl ChannelDraft {
     pub(crate) fn noun(&self) -> &'static str {
         match (&self.lane, self.kind) {
             (Some(_), _) if self.is_timed() => "alarm",
+            (Some(_), _) if self.request => "request",
             (Some(_), _) => "message",
+            (None, _) if self.answers.is_some() => "reply",
             (None, ChannelKind::Queue) if self.broadcast => "broadcast",
             (None, ChannelKind::Queue) => "queue",
             (None, ChannelKind::Bulk) => "bulk channel",

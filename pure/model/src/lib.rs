@@ -33,7 +33,8 @@ mod task;
 mod what_if;
 
 pub use channel::{
-    BLOCK_BYTES_MAX, Channel, MessageLane, PAYLOAD_BYTES_MAX, Payload, PayloadField, Scalar, StateSource,
+    BLOCK_BYTES_MAX, Channel, MessageLane, PAYLOAD_BYTES_MAX, Payload, PayloadField, ReplyLane, Scalar,
+    StateSource,
 };
 pub use decided::Decisions;
 pub use draft::{

@@ -233,6 +233,16 @@ impl Model {
         let channel = self.channel(id);
         channel.kind == ChannelKind::Queue && channel.lane.is_none()
     }
+    /// The channel of the replies to what a lane of a request carries; `None` of any other channel.
+    pub fn replies(&self, lane: ChannelId) -> Option<ChannelId> {
+        let of = self.channel(lane);
+        let message = &of.lane.as_ref()?.message;
+        self.channel_ids().find(|id| {
+            let answers = &self.channel(*id).answers;
+            answers.as_ref().is_some_and(|reply| reply.request == *message && reply.caller == of.place())
+        })
+    }
+
     /// Whether a channel releases a party.
     pub fn releases(&self, channel: ChannelId, party: PartyId) -> bool {
         matches!(party, PartyId::Task(task) if self.triggers(task).contains(&channel))

@@ -104,6 +104,9 @@ fn queue(name: &str, from: &str, to: &str) -> ChannelDraft {
         late: None,
         lane: None,
         source: None,
+        request: false,
+        reply: None,
+        answers: None,
         broadcast: false,
         record: false,
     }

@@ -6,12 +6,13 @@ use taut_policy::{ChannelKind, ClientReads, Mechanism, MessageOrder, Way};
 use crate::ChannelPlan;
 
 impl ChannelPlan {
-    /// Its table in the manifest: its name, or that of the message or the state of which it is a part.
+    /// Its table in the manifest: its name, or that of the message, the state or the request of which it is a part.
     pub fn table(&self) -> &str {
-        match (&self.lane, &self.source) {
-            (Some(lane), _) => &lane.message,
-            (None, Some(source)) => &source.state,
-            (None, None) => &self.name,
+        match (&self.lane, &self.source, &self.answers) {
+            (Some(lane), ..) => &lane.message,
+            (None, Some(source), _) => &source.state,
+            (None, None, Some(reply)) => &reply.request,
+            (None, None, None) => &self.name,
         }
     }
 

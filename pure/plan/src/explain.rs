@@ -213,6 +213,18 @@ fn explain_message(plan: &Plan, name: &str) -> Option<String> {
         let why = sender.capacity_reason.unwrap_or("as the manifest states");
         let _ = writeln!(text, "\n{name}/{}: holds {}; {why}", sender.name, sender.capacity);
     }
+    if message.answered {
+        for sender in &message.senders {
+            let Some((_, replies)) = plan.replies(name, sender.name) else { continue };
+            let why = replies.capacity_reason.as_deref().unwrap_or_default();
+            let _ = writeln!(text, "\n{}: holds {}; {why}", replies.name, replies.capacity);
+        }
+        text.push_str(
+            "\nthe receiver answers each request that it takes, or the caller learns that it did not; a reply always finds room if \
+             the caller keeps to its number of open requests\n",
+        );
+        return Some(text);
+    }
     text.push_str(match message.order {
         MessageOrder::Sender | MessageOrder::Fifo | MessageOrder::Specified => {
             "\nhandled within: from a send to the end of the job that takes the value, by the busy window of its lane and \

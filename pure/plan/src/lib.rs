@@ -26,6 +26,7 @@ mod number;
 mod one_of;
 mod overrides;
 mod recorded;
+mod request;
 mod server;
 mod shape;
 mod sources;
@@ -48,8 +49,8 @@ pub use recorded::NotReplayed;
 pub use server::ServerPlan;
 pub use shape::{
     ChainPlan, ChangePlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, LanePlan,
-    MemoryMap, MemoryPlan, ModeBound, ModePlan, OtherPlan, Plan, ReaderPlan, Region, ResourcePlan, ScopePlan,
-    ServicePlan, SourcePlan, StepPlan, TaskPlan, TermPlan, WriterPlan,
+    MemoryMap, MemoryPlan, ModeBound, ModePlan, OtherPlan, Plan, ReaderPlan, Region, ReplyPlan, ResourcePlan,
+    ScopePlan, ServicePlan, SourcePlan, StepPlan, TaskPlan, TermPlan, WriterPlan,
 };
 pub use sources::{SourceView, SourcedState};
 /// Types of other crates that occur in a plan.

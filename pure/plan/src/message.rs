@@ -33,6 +33,9 @@ pub struct Message<'p> {
     /// The share of what the receiver can take that real-time senders send, in thousandths, rounded up; 0 of alarms, whose
     /// bound does not rest on how often they are set.
     pub used_permille: u64,
+    /// Whether the receiver answers each value: it is a request, and its senders are callers.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub answered: bool,
     /// The senders, the most urgent first.
     pub senders: Vec<MessageSender<'p>>,
 }
@@ -102,6 +105,7 @@ impl Plan {
             takes: lane.takes,
             every,
             used_permille: u64::try_from(used.div_ceil(1_000)).unwrap_or(u64::MAX),
+            answered: self.is_request(&lane.message),
             senders: senders.collect(),
         })
     }
@@ -126,10 +130,15 @@ impl Message<'_> {
             MessageOrder::Instant => "the earliest instant first".to_owned(),
         };
         let timed = self.order == MessageOrder::Instant;
-        let kind = if timed { "alarm" } else { "message" };
+        let kind = match (timed, self.answered) {
+            (true, _) => "alarm",
+            (false, true) => "request",
+            (false, false) => "message",
+        };
         let mut head = format!("{kind} {} -> {}: ", self.name, self.receiver);
         let _ = write!(head, "{} taken every {}, {order}", self.takes, self.every);
-        if !timed {
+        // Callers are not real-time, so they use nothing that others rely on.
+        if !timed && !self.answered {
             let _ = write!(head, "; {whole}.{tenths} % used");
         }
         if !self.payloads.is_empty() {
@@ -137,6 +146,9 @@ impl Message<'_> {
         }
         let width = self.senders.iter().map(|sender| sender.name.len()).max().unwrap_or(0);
         let sender = |of: &MessageSender<'_>| {
+            if self.answered {
+                return format!("  {:<width$}  {} open at most, each with a reply", of.name, of.capacity);
+            }
             let delivery = match of.delivery {
                 Some(bound) if timed => format!("handled within {} of its instant", bound.rounded()),
                 Some(bound) => format!("handled within {}", bound.rounded()),

@@ -377,6 +377,9 @@ pub struct ChannelPlan {
     /// The state of which it is one of several sources: the values of one of its writers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourcePlan>,
+    /// The request to one of whose callers it carries the replies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<ReplyPlan>,
     /// Whether it is a broadcast: each real-time reader gets every value, and the others lose the oldest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub broadcast: bool,
@@ -422,6 +425,14 @@ pub struct SourcePlan {
     pub state: String,
     /// Its place among the sources of the state, from 0. Of two values of one instant, that of the lower place is the newer.
     pub place: u16,
+}
+
+/// What makes a channel carry the replies of a request to one of its callers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ReplyPlan {
+    /// The request's name. Its lanes are those of a message of this name.
+    pub request: String,
 }
 
 /// A choice among mechanisms: its price, and the alternatives.

@@ -17,7 +17,8 @@
 //! V4  channels  the mechanism serves the parties; entries and ways of readers, slots and bytes of the region are those
 //!               of the mechanism; a channel is in the segment if and only if a client is a party of it; the lanes of a
 //!               message have one reader, order and layout, and ranks from 0, real-time senders first; no client sets alarms;
-//!               the sources of a state are states, at least two, with one layout, the same readers, and places from 0
+//!               the sources of a state are states, at least two, with one layout, the same readers, and places from 0;
+//!               each lane of a request has one queue of replies, from its real-time reader to its writer, which is not
 //! V5  triggers  a channel releases a reader if and only if the reader is a sporadic task with that trigger, and a sporadic
 //!               task has a trigger at least; a reader has
 //!               an event count of a line only if it is a reader of a real-time task's queue, and not real-time
@@ -47,6 +48,7 @@ use taut_policy::{
 use taut_time::Duration;
 
 use crate::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, event_count_file, file_of};
+use crate::request::REPLY;
 use crate::{
     Arrival, ChannelPlan, ClassPlan, CorePlan, MemoryMap, MessageOrder, Plan, ReaderPlan, Region,
     ServicePlan, Size, TaskPlan, WholeNumber,
@@ -122,6 +124,7 @@ fn check(plan: &Plan) -> Result<(), Invalid> {
     }
     messages(plan, &known)?;
     sources(plan, &known)?;
+    requests(plan, &known)?;
     let safe_state = plan.safe_state.is_none_or(|budget| !budget.is_zero() && budget <= SAFE_STATE_MAX);
     require!(safe_state, "the safe state's budget is zero, or longer than {SAFE_STATE_MAX}");
     for service in &plan.services {
@@ -148,10 +151,12 @@ impl<'p> Known<'p> {
         require!(is_name(&plan.app), "the application's name {:?} is not well formed", plan.app);
         let names = |what: &str, names: Vec<&'p str>| {
             require!(names.len() <= usize::from(u16::MAX), "there are too many {what}s");
-            // A lane has the names of its message and of its sender.
+            // A lane has the names of its message and of its sender, and so have replies.
             let is_lane = |name: &str| {
                 let halves = name.split_once('/').filter(|_| what == "channel");
-                halves.is_some_and(|(message, sender)| is_name(message) && is_name(sender))
+                halves.is_some_and(|(whole, party)| {
+                    is_name(whole.strip_suffix(REPLY).unwrap_or(whole)) && is_name(party)
+                })
             };
             let wrong = names.iter().find(|name| !is_name(name) && !is_lane(name));
             require!(wrong.is_none(), "the {what}'s name {:?} is not well formed", wrong.unwrap_or(&""));
@@ -501,8 +506,9 @@ fn messages(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
     for channel in &plan.channels {
         let name = &channel.name;
         let Some(lane) = &channel.lane else {
-            let is_whole = channel.source.is_some() || !name.contains('/');
-            require!(is_whole, "channel `{name}` is called as a lane or a source, but is none");
+            let is_part = channel.source.is_some() || channel.answers.is_some();
+            let is_whole = is_part || !name.contains('/');
+            require!(is_whole, "channel `{name}` is called as a part of another, but is none");
             continue;
         };
         let own = format!("{}/{}", lane.message, channel.writer.name);
@@ -573,6 +579,43 @@ fn sources(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
             let alike = (&other.layout, parties(other)) == (&channel.layout, parties(channel));
             require!(alike, "sources `{name}` and `{}` are not of one state", other.name);
         }
+    }
+    Ok(())
+}
+
+/// V4, of the replies of requests: each lane of a request has one channel of replies, from its reader to its writer.
+fn requests(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
+    for channel in &plan.channels {
+        let Some(reply) = &channel.answers else { continue };
+        let (name, request) = (&channel.name, &reply.request);
+        let [caller] = channel.readers.as_slice() else {
+            return Err(Invalid(format!("replies `{name}` go to nobody, or to several")));
+        };
+        let own = format!("{request}{REPLY}/{}", caller.name);
+        require!(*name == own, "channel `{name}` has replies of `{request}` and is not called `{own}`");
+        let is_queue =
+            channel.kind == ChannelKind::Queue && channel.lane.is_none() && channel.source.is_none();
+        require!(
+            is_queue && !channel.broadcast && !caller.triggered,
+            "replies `{name}` are no queue of their own"
+        );
+        let urgent = known.is_real_time(&channel.writer.name, channel.writer.client);
+        require!(
+            urgent && !known.is_real_time(&caller.name, caller.client),
+            "replies `{name}` are not those of a real-time task to a caller that is not"
+        );
+        let lanes = plan.lanes(request);
+        let lane = lanes.iter().find(|(_, lane)| {
+            lane.writer.name == caller.name
+                && lane.readers.iter().all(|reader| reader.name == channel.writer.name)
+        });
+        let Some((_, lane)) = lane else {
+            return Err(Invalid(format!("replies `{name}` answer no lane of `{request}`")));
+        };
+        let fits = !lane.is_timed() && channel.open_requests() >= 1;
+        require!(fits, "replies `{name}` have no room for one of each request, or answer alarms");
+        let unanswered = lanes.iter().find(|(_, lane)| plan.replies(request, &lane.writer.name).is_none());
+        require!(unanswered.is_none(), "request `{request}` has a lane without replies");
     }
     Ok(())
 }

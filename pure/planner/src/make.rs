@@ -2,10 +2,11 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use taut_analysis::{Bound, BoundTerm, Verdict, Why};
-use taut_model::{ChannelId, ChannelKind, Class, Fault, Model, PartyId, RealTime, Severity};
+use taut_model::{Channel, ChannelId, ChannelKind, Class, Fault, Model, PartyId, RealTime, Severity};
 use taut_plan::{
     Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, LanePlan,
-    Overrides, Plan, ReaderPlan, Region, ServerPlan, ServicePlan, SourcePlan, TaskPlan, TermPlan, WriterPlan,
+    Overrides, Plan, ReaderPlan, Region, ReplyPlan, ServerPlan, ServicePlan, SourcePlan, TaskPlan, TermPlan,
+    WriterPlan,
 };
 use taut_time::Duration;
 
@@ -373,6 +374,26 @@ fn terms(
     terms
 }
 
+/// What makes a channel a lane of a message; `rank` is its place among the lanes.
+fn lane_plan(channel: &Channel, rank: usize) -> Option<LanePlan> {
+    let lane = channel.lane.as_ref()?;
+    Some(LanePlan {
+        message: lane.message.clone(),
+        order: lane.order,
+        by: lane.by.clone(),
+        rank: u16::try_from(rank).unwrap_or(u16::MAX),
+        takes: channel.takes_per_release,
+        late: lane.late,
+    })
+}
+
+/// What makes a channel a source of a state.
+fn source_plan(channel: &Channel) -> Option<SourcePlan> {
+    let source = channel.source.as_ref()?;
+    let place = u16::try_from(source.place).unwrap_or(u16::MAX);
+    Some(SourcePlan { state: source.state.clone(), place })
+}
+
 fn channel_plans(
     model: &Model,
     channels: &[Realisation],
@@ -415,18 +436,9 @@ fn channel_plans(
             overflow: channel.overflow,
             sends_per_release: channel.sends_per_release,
             takes_per_release: if channel.kind == ChannelKind::Bulk { channel.takes_per_release } else { 1 },
-            lane: channel.lane.as_ref().map(|lane| LanePlan {
-                message: lane.message.clone(),
-                order: lane.order,
-                by: lane.by.clone(),
-                rank: u16::try_from(realisation.rank).unwrap_or(u16::MAX),
-                takes: channel.takes_per_release,
-                late: lane.late,
-            }),
-            source: channel.source.as_ref().map(|source| SourcePlan {
-                state: source.state.clone(),
-                place: u16::try_from(source.place).unwrap_or(u16::MAX),
-            }),
+            lane: lane_plan(channel, realisation.rank),
+            source: source_plan(channel),
+            answers: channel.answers.as_ref().map(|reply| ReplyPlan { request: reply.request.clone() }),
             broadcast: channel.broadcast,
             record: channel.record,
             place,

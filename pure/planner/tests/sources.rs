@@ -215,7 +215,7 @@ fn forged_sources_are_refused() {
         refused(&|plan| plan.channels.truncate(1)),
     ];
     assert_snapshot!(texts.join("\n"), @"
-channel `position/receiver` is called as a lane or a source, but is none
+channel `position/receiver` is called as a part of another, but is none
 channel `position/receiver` is a source of `other` and not called `other/receiver`
 source `position/odometry` has place 0, not 1
 source `position/camera` has place 3, not 2

@@ -145,6 +145,19 @@ fn ends(model: &Model, party: PartyId, trigger: Option<ChannelId>) -> (Vec<Strin
     for id in model.channel_ids() {
         let Channel { name, kind, payload, sends_per_release: most, .. } = model.channel(id);
         let of = type_name(model, *payload);
+        // Both parties of a request have one end for it and its replies.
+        if model.channel(id).answers.is_some() {
+            continue;
+        }
+        if let Some(reply) = reply_of(model, id) {
+            let (channel, name) = (model.channel(id), model.channel(id).table());
+            if channel.writer == party {
+                ends.1.push(format!("load::calls::<{of}, {reply}>(create, \"{name}\")?"));
+            } else if reads(model, id, party) && channel.place() == 0 {
+                ends.0.push(format!("load::answers::<{of}, {reply}>(create, \"{name}\")?"));
+            }
+            continue;
+        }
         if let Some(lane) = model.channel(id).lane.as_ref().filter(|_| reads(model, id, party)) {
             // One end for all lanes.
             let takes = if model.channel(id).is_timed() { "alarms" } else { "messages" };
@@ -175,6 +188,11 @@ fn ends(model: &Model, party: PartyId, trigger: Option<ChannelId>) -> (Vec<Strin
         }
     }
     ends
+}
+
+/// The type of the replies to what a lane of a request carries; `None` of any other channel.
+fn reply_of(model: &Model, lane: ChannelId) -> Option<String> {
+    model.replies(lane).map(|replies| type_name(model, model.channel(replies).payload))
 }
 
 fn reads(model: &Model, channel: ChannelId, party: PartyId) -> bool {
@@ -253,6 +271,14 @@ fn client_ends(model: &Model, party: PartyId) -> Vec<String> {
     for id in model.channel_ids() {
         let Channel { name, kind, payload, sends_per_release: most, .. } = model.channel(id);
         let of = type_name(model, *payload);
+        if model.channel(id).answers.is_some() {
+            continue;
+        }
+        if let Some(reply) = reply_of(model, id).filter(|_| model.channel(id).writer == party) {
+            let name = model.channel(id).table();
+            ends.push(format!("load::client_calls::<{of}, {reply}>(client, \"{name}\")?"));
+            continue;
+        }
         if reads(model, id, party) && model.channel(id).place() == 0 {
             let name = model.channel(id).table();
             ends.push(match kind {

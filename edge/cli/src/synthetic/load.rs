@@ -10,9 +10,10 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use taut::{
-    AlarmReader, AlarmSetter, AttachError, BlockReceiver, BlockSender, Caller, Client, ClientReader, ClientReceiver, ClientWriter,
-    Component, Context, Create, Device, Duration, Error, Failure, Instant, Job, Liveness, MessageReader,
-    Payload, QueueReader, QueueWriter, Receiver, Remedy, Resource, StateReader, StateWriter, Task,
+    AlarmReader, AlarmSetter, AttachError, BlockReceiver, BlockSender, Caller, Client, ClientReader, ClientReceiver,
+    ClientRequests, ClientWriter, Component, Context, Create, Device, Duration, Error, Failure, Instant, Job, Liveness,
+    MessageReader, Payload, QueueReader, QueueWriter, Receiver, Remedy, RequestReader, RequestWriter, Resource, StateReader,
+    StateWriter, Task,
 };
 
 /// How long jobs execute.
@@ -129,6 +130,53 @@ impl<P: Payload> End for Messages<'_, P> {
 
     // The receiver of a message is a real-time task.
     fn in_activation(&mut self, _context: &mut Context<'_>) {}
+}
+
+/// A request of which a job answers as many as the manifest allows.
+pub fn answers<'p, Q: Payload + 'p, R: Payload + 'p>(
+    create: &mut Create<'_, 'p>,
+    request: &str,
+) -> Result<Box<dyn End + 'p>, Error> {
+    Ok(Box::new(Answers { end: create.request_reader::<Q, R>(request)?, reply: value() }))
+}
+
+struct Answers<'p, Q: Payload, R: Payload> {
+    end: RequestReader<'p, Q, R>,
+    reply: Box<R>,
+}
+
+impl<Q: Payload, R: Payload> End for Answers<'_, Q, R> {
+    fn in_job(&mut self, job: &mut Job<'_>) {
+        while let Some(request) = self.end.next(job) {
+            let _ = request.reply_from(job, &self.reply);
+        }
+    }
+
+    // The receiver of a request is a real-time task.
+    fn in_activation(&mut self, _context: &mut Context<'_>) {}
+}
+
+/// A request that an activation sends, after it has taken the answers to earlier ones.
+pub fn calls<'p, Q: Payload + 'p, R: Payload + 'p>(
+    create: &mut Create<'_, 'p>,
+    request: &str,
+) -> Result<Box<dyn End + 'p>, Error> {
+    Ok(Box::new(Calls { end: create.request_writer::<Q, R>(request)?, value: value() }))
+}
+
+struct Calls<'p, Q: Payload, R: Payload> {
+    end: RequestWriter<'p, Q, R>,
+    value: Box<Q>,
+}
+
+impl<Q: Payload, R: Payload> End for Calls<'_, Q, R> {
+    // A caller is not real-time.
+    fn in_job(&mut self, _job: &mut Job<'_>) {}
+
+    fn in_activation(&mut self, context: &mut Context<'_>) {
+        while self.end.answer(context).is_some() {}
+        let _ = self.end.send(context, *self.value);
+    }
 }
 
 /// A device that can be read every `gap_ns`: the end of a socket into which a thread writes.
@@ -725,6 +773,26 @@ pub fn client_writes<P: Payload + 'static>(
     most: u32,
 ) -> Result<Box<dyn ClientEnd>, AttachError> {
     Ok(Box::new(ClientWrites { end: client.writer::<P>(channel)?, value: value(), most }))
+}
+
+struct ClientCalls<Q: Payload, R: Payload> {
+    end: ClientRequests<Q, R>,
+    value: Box<Q>,
+}
+
+impl<Q: Payload, R: Payload> ClientEnd for ClientCalls<Q, R> {
+    fn in_round(&mut self) {
+        while self.end.answer().is_some() {}
+        let _ = self.end.send(*self.value);
+    }
+}
+
+/// A request that a client sends in each round, after it has taken the answers to earlier ones.
+pub fn client_calls<Q: Payload + 'static, R: Payload + 'static>(
+    client: &Client,
+    request: &str,
+) -> Result<Box<dyn ClientEnd>, AttachError> {
+    Ok(Box::new(ClientCalls { end: client.requests::<Q, R>(request)?, value: value() }))
 }
 
 /// Runs as a client of the application `app` until the application or the standard input of this process ends: every

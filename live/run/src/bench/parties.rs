@@ -21,14 +21,15 @@ use crate::create::{Create, PartyPosition};
 use crate::endpoint::{QueueWriter, StateWriter};
 use crate::job::EventRecorder;
 use crate::names::no_such;
+use crate::request::{Answer, RequestNumber, RequestWriter};
 use crate::values::TaskValues;
 use crate::{Control, Error, Payload};
 
 /// The clients and best-effort tasks of an application, as a test plays them.
 pub struct PlayedParties {
     pub(super) app: App<'static>,
-    /// By party and channel: a [`QueueWriter`], [`StateWriter`], [`AlarmSetter`], [`BlockSender`] or [`BlockReceiver`] of the
-    /// channel's type. No party has both ends of a channel.
+    /// By party and channel: a [`QueueWriter`], [`StateWriter`], [`AlarmSetter`], [`RequestWriter`], [`BlockSender`] or [`BlockReceiver`] of
+    /// the channel's types. No party has both ends of a channel.
     ends: HashMap<(PartyPosition, usize), Box<dyn Any>>,
     readers: HashMap<(PartyPosition, usize), Box<dyn ReadingParty>>,
     caller: PartyCaller,
@@ -116,6 +117,10 @@ impl PlayedParties {
             return Ok(());
         };
         let of = &plan.channels[channel];
+        // A caller has one end for requests and replies.
+        if of.answers.is_some() {
+            return Ok(());
+        }
         // One end reads all sources of a state; the first writing end of any of them gives its values their type.
         let first = whole(plan, of.table()).unwrap_or(channel);
         for reader in &of.readers {
@@ -194,6 +199,35 @@ impl PlayedParty<'_> {
         let (end, caller) =
             self.end::<P, AlarmSetter<'static, P>>(alarm, |create| create.alarm_setter::<P>(alarm))?;
         Ok(end.cancel(caller, token))
+    }
+
+    /// Sends a request, of which this party is a caller; `None` if as many as may be are open.
+    ///
+    /// # Errors
+    /// As [`PlayedParty::send`].
+    pub fn request<Q: Payload, R: Payload>(
+        self,
+        request: &str,
+        value: Q,
+    ) -> Result<Option<RequestNumber>, Error> {
+        let (end, caller) = self.end::<Q, RequestWriter<'static, Q, R>>(request, |create| {
+            create.request_writer::<Q, R>(request)
+        })?;
+        Ok(end.send(caller, value).ok())
+    }
+
+    /// The next answer to a request of this party; `None` if none has come.
+    ///
+    /// # Errors
+    /// As [`PlayedParty::send`].
+    pub fn answer<Q: Payload, R: Payload>(
+        self,
+        request: &str,
+    ) -> Result<Option<(RequestNumber, Answer<R>)>, Error> {
+        let (end, caller) = self.end::<Q, RequestWriter<'static, Q, R>>(request, |create| {
+            create.request_writer::<Q, R>(request)
+        })?;
+        Ok(end.answer(caller))
     }
 
     /// Takes the oldest value that waits in a queue of this party; `None` if none waits.

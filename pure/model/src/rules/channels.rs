@@ -31,6 +31,11 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) -
     let mut links = Vec::with_capacity(draft.channels.len());
     for channel in &draft.channels {
         let link = parties(draft, channel, names, faults);
+        // What could be wrong with replies is wrong with their request.
+        if channel.answers.is_some() {
+            links.push(link);
+            continue;
+        }
         capacity(channel, faults);
         let drops = overflow(draft, channel, &link, faults) || channel.kind == ChannelKind::State;
         reception(draft, channel, &link, faults);
@@ -72,13 +77,18 @@ fn distinct(names: &[String]) -> usize {
 fn parties(draft: &Draft, channel: &ChannelDraft, names: &Names<'_>, faults: &mut Faults<'_>) -> Link {
     let mut link =
         Link { writer: None, writers: Vec::new(), readers: Vec::new(), payload: None, sound: true };
+    // The writer of replies is the receiver of the request, and their reader is a caller.
+    let caller = channel.answers.as_ref().map(|reply| reply.caller);
     for (index, party) in channel.from.iter().enumerate() {
-        let place = at(channel, &format!("from.{}", channel.place().unwrap_or(index)));
+        let place = match caller {
+            None => at(channel, &format!("from.{}", channel.place().unwrap_or(index))),
+            Some(_) => at(channel, &format!("to.{index}")),
+        };
         link.sound &= link.add_writer(channel, party, place, names, faults);
     }
     for (index, party) in channel.to.iter().enumerate() {
-        let place = at(channel, &format!("to.{index}"));
-        link.sound &= link.add_reader(channel, party, place, names, faults);
+        let place = caller.map_or(format!("to.{index}"), |caller| format!("from.{caller}"));
+        link.sound &= link.add_reader(channel, party, at(channel, &place), names, faults);
     }
     link.sound &= link.choose_writer(channel, faults);
     link.sound &= has_reader(channel, faults);
@@ -93,7 +103,8 @@ fn parties(draft: &Draft, channel: &ChannelDraft, names: &Names<'_>, faults: &mu
         let fault = fault.help("name the type of its values: a name of `[payloads]`");
         faults.push_resting_on(fault, &[&path(channel, "payload")]);
     } else if link.payload.is_none() {
-        names.dangling(Want::Payload, &channel.payload, at(channel, "payload"), faults);
+        let key = if caller.is_some() { "reply" } else { "payload" };
+        names.dangling(Want::Payload, &channel.payload, at(channel, key), faults);
     }
     link
 }
@@ -132,8 +143,8 @@ impl Link {
             return false;
         }
         self.readers.push(found);
-        // A task may set an alarm for itself.
-        let writes = self.writers.contains(&found) && !channel.is_timed();
+        // A task may set an alarm for itself. Of replies, the request's lane says it.
+        let writes = self.writers.contains(&found) && !channel.is_timed() && channel.answers.is_none();
         if writes {
             let message = format!("`{party}` writes to and reads from channel `{}`", channel.name);
             faults.push(

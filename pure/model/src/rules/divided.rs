@@ -2,10 +2,11 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Divides channels with several writers into channels with one: each message into lanes, a queue for each sender, and each
-//! state with several sources into states, one for each source.
+//! state with several sources into states, one for each source. A request is a message whose receiver has a queue of replies
+//! for each sender.
 //!
-//! All other rules, the plan and the runtime then know channels with one writer. Such a channel is called `message/sender` or
-//! `state/source`, which no other channel can be called; its places in the manifest are those of the message or the state.
+//! All other rules, the plan and the runtime then know channels with one writer. Such a channel is called `message/sender`,
+//! `state/source` or `request_reply/caller`, which no other channel can be called; its places in the manifest are those of the message or the state.
 //! Triggers and chains that name the whole name its parts afterwards.
 
 use std::collections::{BTreeMap, HashSet};
@@ -13,8 +14,8 @@ use std::collections::{BTreeMap, HashSet};
 use super::faults::Faults;
 use super::messages::at;
 use crate::{
-    ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, MessageLane, OverflowPolicy,
-    StateSource, TaskDraft, codes,
+    ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, Flow, MessageLane, OverflowPolicy,
+    Reception, ReplyLane, StateSource, TaskDraft, codes,
 };
 
 /// The draft with lanes in place of messages, and sources in place of states that have several. A message without a sender
@@ -28,7 +29,8 @@ pub(super) fn divide(mut draft: Draft) -> Draft {
             continue;
         }
         let parts = channel.from.iter().enumerate();
-        channels.extend(parts.map(|(at, writer)| part(&draft.tasks, &channel, at, writer)));
+        channels.extend(parts.clone().map(|(at, writer)| part(&draft.tasks, &channel, at, writer)));
+        channels.extend(parts.filter_map(|(at, writer)| replies(&channel, at, writer)));
         writers.insert(channel.name, channel.from);
     }
     draft.channels = channels;
@@ -54,7 +56,13 @@ fn part(tasks: &[TaskDraft], whole: &ChannelDraft, at: usize, writer: &str) -> C
     part.name = format!("{}/{writer}", whole.name);
     part.from = vec![writer.to_owned()];
     match &whole.lane {
-        Some(lane) => part.lane = Some(MessageLane { sender: at, ..lane.clone() }),
+        Some(lane) => {
+            part.lane = Some(MessageLane { sender: at, ..lane.clone() });
+            if whole.request {
+                // Callers learn of replies by it; the receiver is real-time.
+                part.reception = Reception::default();
+            }
+        }
         None => part.source = Some(StateSource { state: whole.name.clone(), place: at }),
     }
     let own = whole.sends_by_sender.iter().find(|(name, _)| name == writer);
@@ -70,6 +78,39 @@ fn drops_nothing(tasks: &[TaskDraft], channel: &ChannelDraft, sender: &str) -> b
     let is_real_time =
         |task: &TaskDraft| task.name == *sender && matches!(task.class, ClassDraft::RealTime(_));
     channel.overflow == OverflowPolicy::DropOldest && !channel.is_timed() && tasks.iter().any(is_real_time)
+}
+
+/// The replies of a request to the caller at position `at`; `None` of a message, and of a request that states no payload for
+/// them or has not one receiver, which rules refuse.
+fn replies(whole: &ChannelDraft, at: usize, caller: &str) -> Option<ChannelDraft> {
+    let payload = whole.reply.as_ref().filter(|_| whole.request && whole.to.len() == 1)?;
+    Some(ChannelDraft {
+        // No name in a manifest has a `_`.
+        name: format!("{}_reply/{caller}", whole.name),
+        from: whole.to.clone(),
+        to: vec![caller.to_owned()],
+        payload: payload.clone(),
+        one_of: Vec::new(),
+        reception: whole.reception,
+        // A job answers what it takes.
+        sends_per_release: whole.takes_per_release,
+        takes_per_release: 1,
+        record: whole.record,
+        capacity: None,
+        overflow: OverflowPolicy::Reject,
+        flow: Flow::Newest,
+        delayed: Vec::new(),
+        mechanism: None,
+        order: None,
+        order_by: None,
+        sends_by_sender: Vec::new(),
+        late: None,
+        lane: None,
+        request: false,
+        reply: None,
+        answers: Some(ReplyLane { request: whole.name.clone(), caller: at }),
+        ..whole.clone()
+    })
 }
 
 /// Lets triggers and chains name the parts of what they name. `writers` are those of each channel that was divided.

@@ -93,6 +93,12 @@ fn overflow(channel: &ChannelDraft, faults: &mut Faults<'_>) {
             "a setter gets its value back if all of its alarms are pending",
             "write \"reject\"",
         ),
+        _ if channel.request => (
+            format!("request `{}` cannot drop what waits", channel.table()),
+            "a lane takes only what fits",
+            "each caller waits for a reply, and learns at once if its request is not taken",
+            "write \"reject\"",
+        ),
         OverflowPolicy::DropOldest => return,
         OverflowPolicy::Clear | OverflowPolicy::Recall => (
             format!("message `{}` cannot drop all that waits, and takes nothing back", channel.table()),

@@ -24,6 +24,7 @@ mod names;
 mod one_of;
 mod payloads;
 mod platform;
+mod requests;
 mod sections;
 mod segments;
 mod servers;
@@ -67,6 +68,7 @@ pub(crate) fn build(mut draft: Draft) -> (Option<Model>, Vec<Fault>) {
     divided::named_again(&draft, &mut faults);
     messages::check(&draft, &links, &mut faults);
     sources::check(&draft, &mut faults);
+    requests::check(&draft, &links, &mut faults);
     broadcasts::check(&draft, &links, &mut faults);
     flows::check(&draft, &links, &mut faults);
     triggers::check(&draft, &names, &links, &mut faults);
@@ -225,6 +227,7 @@ fn channel(channel: &ChannelDraft, link: Link) -> Option<Channel> {
         takes_per_release: channel.takes_per_release,
         lane: channel.lane.clone(),
         source: channel.source.clone(),
+        answers: channel.answers.clone(),
         broadcast: channel.broadcast,
         record: channel.record,
     })

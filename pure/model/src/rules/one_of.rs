@@ -46,7 +46,7 @@ pub(super) fn check(channel: &ChannelDraft, names: &Names<'_>, faults: &mut Faul
             faults.push(fault.help("name each payload once"));
         }
     }
-    if channel.lane.is_some() && !channel.is_timed() {
+    if channel.lane.is_some() && !channel.is_timed() && !channel.request {
         return;
     }
     let message = format!("{} `{name}` names {} payloads", channel.noun(), channel.one_of.len());
@@ -55,6 +55,9 @@ pub(super) fn check(channel: &ChannelDraft, names: &Names<'_>, faults: &mut Faul
         true => fault
             .note("an alarm carries one type of value")
             .help("give the payload a field that says what the alarm is about"),
+        false if channel.request => fault
+            .note("each request is answered by one type of reply")
+            .help("make a request of each payload, or give the payload a field that says what is asked"),
         false => fault
             .note("only the values of a message may be of several payloads")
             .help("write `kind = \"message\"`, or give each payload a channel of its own"),

@@ -153,7 +153,8 @@ fn remedy(name: &str, released: bool, (sends, tw): (u128, u128), (takes, tr): (u
 
 pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
     messages(draft, links, faults);
-    for (channel, link) in draft.channels.iter().zip(links).filter(|(channel, _)| channel.lane.is_none()) {
+    let is_alone = |channel: &ChannelDraft| channel.lane.is_none() && channel.answers.is_none();
+    for (channel, link) in draft.channels.iter().zip(links).filter(|(channel, _)| is_alone(channel)) {
         let (true, true, Some(writer)) = (channel.kind.is_queued(), link.sound, link.writer) else {
             continue;
         };

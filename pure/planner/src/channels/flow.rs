@@ -17,6 +17,7 @@ use crate::channels::broadcasts;
 use crate::channels::buffers;
 use crate::channels::bulk;
 use crate::channels::messages;
+use crate::channels::requests;
 use crate::channels::synchronous;
 
 /// How a channel is realised.
@@ -220,6 +221,7 @@ fn carried(model: &Model, id: ChannelId, bounds: &ResponseBounds, faults: &mut V
             "lane of a message, from a sender that is not real-time; the sender gets a value back if it is full"
         }
         (MechanismForm::Queue, _) if channel.broadcast => broadcasts::reason(model, id),
+        (MechanismForm::Queue, _) if channel.answers.is_some() => "replies of a real-time task to one caller",
         (MechanismForm::Queue, true) if model.parties(id).leave_real_time() => leaving(channel.overflow),
         (MechanismForm::Queue, true) => "queue between real-time tasks",
         (MechanismForm::Queue, false) => "queue from a writer that is not real-time to a real-time reader",
@@ -231,6 +233,7 @@ fn carried(model: &Model, id: ChannelId, bounds: &ResponseBounds, faults: &mut V
         Some(_) if channel.is_timed() => alarms::bound(model, id, bounds, &mut realisation, faults),
         Some(lane) => lane_of(model, (id, lane.order), bounds, &mut realisation, faults),
         None if channel.broadcast => broadcasts::bound(model, id, bounds, &mut realisation, faults),
+        None if channel.answers.is_some() => requests::bound(model, id, bounds, &mut realisation),
         None => match channel.kind {
             ChannelKind::State => {}
             ChannelKind::Queue => queued(model, id, bounds, &mut realisation, faults),

@@ -10,4 +10,5 @@ pub(crate) mod bulk;
 pub(crate) mod chains;
 pub(crate) mod flow;
 pub(crate) mod messages;
+pub(crate) mod requests;
 pub(crate) mod synchronous;

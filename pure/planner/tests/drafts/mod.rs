@@ -97,6 +97,9 @@ pub fn queue(name: &str, from: &str, to: &str, payload: &str, capacity: Option<i
         late: None,
         lane: None,
         source: None,
+        request: false,
+        reply: None,
+        answers: None,
         broadcast: false,
         record: false,
     }

@@ -107,6 +107,7 @@ fn channel(channel: Channel) -> ChannelPlan {
         takes_per_release: 1,
         lane: None,
         source: None,
+        answers: None,
         broadcast: false,
         record: false,
         place: if outside { MemoryMap::Segment } else { MemoryMap::Process },
