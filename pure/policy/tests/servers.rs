@@ -304,3 +304,31 @@ fn what_others_had_counts_as_the_first() {
     servers.pass_beside(&mut rule, ns(2), at(12)).unwrap();
     assert_eq!(servers.entry(0).unwrap().server().left(), ns(1), "2 of the budget that came at 10");
 }
+
+/// Requests that come one by one, each at the instant at which the last one is done: the server's turn goes on, and all that it
+/// uses comes back together. One that comes later begins a wait of its own.
+#[test]
+fn a_request_at_the_end_of_another_continues_the_backlog() {
+    let budget_back = |pause: u64| {
+        let rule =
+            FixedPriority::new(queue::LinkedList::new([queue::Node::EMPTY; 1]), [Slot::EMPTY; 1], &[1]);
+        let server = Sporadic::new(ns(4), ns(20), [Replenishment::EMPTY; 8]).expect("fits");
+        let mut core = Served::new(rule.expect("fits"), 0, [ServerEntry::new(server)]);
+        let mut now = 0;
+        for _ in 0..3 {
+            core.request(0, at(now)).expect("a server");
+            assert_eq!(core.decide(at(now)), Ok(Some(Turn::Server(0))));
+            now += 1;
+            core.served(at(now)).expect("it runs");
+            if pause > 0 {
+                assert_eq!(core.decide(at(now)), Ok(None));
+            }
+            now += pause;
+        }
+        let server = core.entry(0).expect("a server").server();
+        let parts = server.replenishments().filter(|part| part.at > at(10));
+        parts.map(|part| (part.at.as_ns(), part.amount.as_ns())).collect::<Vec<_>>()
+    };
+    assert_eq!(budget_back(0), [(20, 3)]);
+    assert_eq!(budget_back(1), [(20, 1), (22, 1), (24, 1)]);
+}

@@ -16,12 +16,14 @@ pub struct ServerEntry<B> {
     backlog: u64,
     /// Whether the rule has a job of this server.
     turn: bool,
+    /// When the last of its requests was done.
+    emptied: Option<Instant>,
 }
 
 impl<B> ServerEntry<B> {
     /// A server without requests.
     pub fn new(server: B) -> Self {
-        Self { server, backlog: 0, turn: false }
+        Self { server, backlog: 0, turn: false, emptied: None }
     }
 
     /// The server's budget.
@@ -174,8 +176,9 @@ impl<B: ServerRule, V: Store<ServerEntry<B>>> Servers<B, V> {
         let entry = &mut self.entries.as_mut()[server];
         entry.backlog += 1;
         // A turn whose requests are all gone may still wait for the core: then it counts as if requests had waited
-        // all along.
-        if entry.backlog == 1 && !entry.turn {
+        // all along. So does a request at the instant at which the last one is done: the rest of a backlog whose requests
+        // come one by one. Otherwise each of them would postpone the budget that is left.
+        if entry.backlog == 1 && !entry.turn && entry.emptied != Some(now) {
             entry.server.wake();
         }
         Ok(())
@@ -202,6 +205,9 @@ impl<B: ServerRule, V: Store<ServerEntry<B>>> Servers<B, V> {
         self.pass(rule, server, now)?;
         let entry = &mut self.entries.as_mut()[server];
         entry.backlog = backlog;
+        if backlog == 0 {
+            entry.emptied = Some(now);
+        }
         let is_ready = entry.server.is_ready(backlog > 0);
         if self.running(rule) == Some(server) && !is_ready {
             self.end(rule, server)?;
