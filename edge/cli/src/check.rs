@@ -64,6 +64,7 @@ fn add_channels(answer: &mut serde_json::Value, plan: &Plan) -> Result<(), Failu
     }
     let parts = [
         ("bulk", json(serde_json::to_value(plan.bulk()))?),
+        ("aperiodic", json(serde_json::to_value(plan.aperiodic()))?),
         ("messages", json(serde_json::to_value(plan.messages()))?),
         ("states", json(serde_json::to_value(plan.sourced_states()))?),
         ("broadcasts", json(serde_json::to_value(plan.broadcasts()))?),
@@ -180,6 +181,9 @@ fn channels(plan: &Plan, line: &mut impl FnMut(std::fmt::Arguments<'_>)) {
     for state in plan.sourced_states() {
         state.lines().iter().for_each(|of| line(format_args!("  {of}")));
     }
+    for task in plan.aperiodic() {
+        task.lines().iter().for_each(|of| line(format_args!("  {of}")));
+    }
     for broadcast in plan.broadcasts() {
         broadcast.lines().iter().for_each(|of| line(format_args!("  {of}")));
     }
@@ -211,9 +215,12 @@ fn channels(plan: &Plan, line: &mut impl FnMut(std::fmt::Arguments<'_>)) {
 fn tasks(plan: &Plan, line: &mut impl FnMut(std::fmt::Arguments<'_>)) {
     let mut rows = Vec::new();
     for task in &plan.tasks {
-        if let ClassPlan::RealTime { cpu, priority, wcet, response, deadline, .. } = &task.class {
+        if let ClassPlan::RealTime { cpu, priority, arrival, wcet, response, deadline, .. } = &task.class {
             let priority = if *priority == 0 { "-".to_owned() } else { priority.to_string() };
-            let times = [rounded(Some(*wcet)), rounded(*response), rounded(Some(*deadline))];
+            // An aperiodic task that states no deadline has its bound as one.
+            let is_stated = !arrival.is_aperiodic() || *response != Some(*deadline);
+            let times =
+                [rounded(Some(*wcet)), rounded(*response), rounded(Some(*deadline).filter(|_| is_stated))];
             let [wcet, response, deadline] = times;
             rows.push([task.name.clone(), cpu.to_string(), priority, wcet, response, deadline]);
         }

@@ -323,6 +323,67 @@ fn tasks_in_servers_are_replayed() {
     }
 }
 
+/// Bursts into the queue of an aperiodic task, which runs by its server's budget: the run is replayed, and nothing is lost but what
+/// the queue refused.
+#[test]
+fn aperiodic_tasks_are_replayed() {
+    for policy in ["polling", "deferrable", "sporadic"] {
+        let tables = format!(
+            "[payloads]\nCount = {{ type = \"u64\" }}\n\
+             [servers.share]\npolicy = \"{policy}\"\nbudget = \"1ms\"\nperiod = \"8ms\"\n\
+             [tasks.takes]\narrival = {{ aperiodic = [\"orders\"] }}\nserver = \"share\"\n\
+             wcet = {{ value = \"600us\", source = \"guess\" }}\n\
+             [tasks.rest]\narrival = {{ periodic = \"9ms\" }}\ndeadline = \"9ms\"\n\
+             wcet = {{ value = \"800us\", source = \"guess\" }}\n\
+             [tasks.asks]\nclass = \"best-effort\"\n[tasks.hears]\nclass = \"best-effort\"\n\
+             [channels.orders]\nkind = \"queue\"\nfrom = \"asks\"\nto = \"takes\"\npayload = \"Count\"\ncapacity = 3\n\
+             [channels.done]\nkind = \"state\"\nfrom = \"takes\"\nto = \"hears\"\npayload = \"Count\"\n"
+        );
+        let refused = Arc::new(AtomicU64::new(0));
+        let counts = Arc::clone(&refused);
+        let (folder, plan) = ran(&limited(&tables), move |app| {
+            app.best_effort("asks", |create| {
+                let mut orders = create.queue_writer::<u64>("orders")?;
+                Ok(move |context: &mut Context<'_>| {
+                    let mut number = 0;
+                    while context.sleep(Duration::from_ms(4 + number % 7)) {
+                        for _ in 0..number % 12 {
+                            let is_taken = orders.send(context, number).is_ok();
+                            counts.fetch_add(u64::from(!is_taken), Ordering::Relaxed);
+                        }
+                        number += 1;
+                    }
+                })
+            })?;
+            app.best_effort("hears", |create| {
+                let mut done = create.state_reader::<u64>("done")?;
+                Ok(move |context: &mut Context<'_>| {
+                    while context.sleep(Duration::from_ms(20)) {
+                        let _ = done.latest(context);
+                    }
+                })
+            })?;
+            app.receiver::<u64, _>("takes", |create| Ok(Taker(create.state_writer("done")?, 0)))?;
+            sometimes_long(app, "rest", 300)
+        });
+        is_replayed(folder.path());
+        let jobs = recorded(folder.path(), &plan, "takes", Kind::Complete);
+        let of = |kind| recorded_of_channel(folder.path(), &plan, "orders", kind);
+        let (sent, taken) = (of(Kind::Send), of(Kind::Receive));
+        assert!(
+            jobs > 20 && jobs <= sent && sent - taken <= 4,
+            "{policy}: {jobs} jobs, {sent} sent, {taken} taken"
+        );
+        assert!(refused.load(Ordering::Relaxed) > 0, "{policy}: the queue was never full");
+        let woken = woken_by_values(folder.path(), &plan, "takes");
+        let apart = woken.windows(2).map(|pair| pair[1] - pair[0]).min();
+        assert!(
+            woken.len() > 10 && apart >= Some(8_000_000),
+            "{policy}: {apart:?} ns apart, a period is 8 ms"
+        );
+    }
+}
+
 /// A job in a server ends 400 us after its deadline, within the server's next budget: the run ends in order.
 fn stops_in_a_server(to: &Path) {
     let tables = "[servers.share]\npolicy = \"polling\"\nbudget = \"1ms\"\nperiod = \"6ms\"\n\
@@ -376,6 +437,29 @@ fn recorded(folder: &Path, plan: &Plan, task: &str, kind: Kind) -> usize {
     let run = Run::from_bytes(&std::fs::read(folder.join("run.taut")).unwrap()).unwrap();
     let subject = plan.task(task).unwrap() as u16;
     run.records.iter().filter(|record| record.kind == kind && record.subject == subject).count()
+}
+
+/// How many values of a channel have such a record.
+fn recorded_of_channel(folder: &Path, plan: &Plan, channel: &str, kind: Kind) -> usize {
+    let run = Run::from_bytes(&std::fs::read(folder.join("run.taut")).unwrap()).unwrap();
+    let subject = plan.channel(channel).unwrap() as u16;
+    run.records.iter().filter(|record| record.kind == kind && record.subject == subject).count()
+}
+
+/// When the dispatcher has released a job of a task that had none (ns): it had woken for a value.
+fn woken_by_values(folder: &Path, plan: &Plan, task: &str) -> Vec<u64> {
+    let run = Run::from_bytes(&std::fs::read(folder.join("run.taut")).unwrap()).unwrap();
+    let subject = plan.task(task).unwrap() as u16;
+    let (mut woken, mut complete_ns) = (Vec::new(), 0);
+    for record in run.records.iter().filter(|record| record.kind.is_of_task() && record.subject == subject) {
+        let released_ns = record.at.as_ns() + record.value;
+        match record.kind {
+            Kind::Complete => complete_ns = record.at.as_ns(),
+            Kind::Release if released_ns > complete_ns => woken.push(released_ns),
+            _ => {}
+        }
+    }
+    woken
 }
 
 /// Takes orders, and publishes how many it has taken.

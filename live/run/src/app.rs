@@ -466,6 +466,7 @@ impl<'p> App<'p> {
         let (period_ns, offset_ns) = match arrival {
             Arrival::Periodic { period, offset } => (period.as_ns(), offset.as_ns()),
             Arrival::Sporadic { min_gap, .. } => (min_gap.as_ns(), 0),
+            Arrival::Aperiodic { .. } => (0, 0),
         };
         let triggers = arrival.triggers().to_vec();
         let device = arrival.device().map(str::to_owned);

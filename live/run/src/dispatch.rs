@@ -264,7 +264,10 @@ impl PlannedCores<'_> {
         let used = self.used(task);
         let own = used.iter().fold(own, |own, guard| guard.listed(own));
         // A receiver is notified of its values, and of its service's changes.
-        let values = of.listeners.iter().map(|(listener, in_vain)| (listener.clone(), of.apart(*in_vain)));
+        // What wakes the dispatcher for an aperiodic task is charged once in each period of its server.
+        let server = self.server(task).filter(|_| of.context.timing.is_aperiodic());
+        let apart = |in_vain| server.map_or_else(|| of.apart(in_vain), |(server, _)| server.period);
+        let values = of.listeners.iter().map(|(listener, in_vain)| (listener.clone(), apart(*in_vain)));
         let values: Vec<_> = values.collect();
         let service = of.context.service_listener().filter(|_| !values.is_empty());
         let id = setup.task(core, own, of);
@@ -288,7 +291,7 @@ impl PlannedCores<'_> {
             Arrival::Periodic { period, offset } => {
                 (Release::Periodic { period: *period, offset: *offset }, Some(backlog(*period)))
             }
-            Arrival::Sporadic { .. } => (Release::Polled, None),
+            Arrival::Sporadic { .. } | Arrival::Aperiodic { .. } => (Release::Polled, None),
         };
         let own = TaskSetup::new(&task.name, release)
             .priority((*priority).into())
@@ -342,6 +345,8 @@ fn limit(on_overrun: Overrun, arrival: &Arrival<String>) -> Option<Duration> {
         // The dispatcher asks for the task's next value only when this job is done, so it does not see that the job
         // is late.
         (Overrun::StopApp, Arrival::Sporadic { min_gap, .. }) => Some(*min_gap),
+        // No release falls due while a job runs.
+        (Overrun::StopApp, Arrival::Aperiodic { .. }) => None,
         // The dispatcher sees that the job is late, unless the job has raised itself above the dispatcher.
         (Overrun::StopApp, Arrival::Periodic { period, .. }) => {
             Some(period.checked_add(ABOVE).unwrap_or(Duration::MAX))

@@ -36,6 +36,8 @@ pub(crate) struct DispatchedTask<'p> {
     /// Listeners of the channels that release it, each with whether a notification may come while nothing is
     /// to be done.
     pub(crate) listeners: Vec<(Listener<'p>, bool)>,
+    /// Whether a job has run since the dispatcher last asked for one.
+    has_run: bool,
     /// Whether the task has no further job.
     over: bool,
     panicked: bool,
@@ -48,7 +50,7 @@ impl<'p> DispatchedTask<'p> {
         context: JobContext<'p>,
         listeners: Vec<(Listener<'p>, bool)>,
     ) -> Self {
-        Self { task, body, context, listeners, over: false, panicked: false }
+        Self { task, body, context, listeners, has_run: false, over: false, panicked: false }
     }
 
     /// Starts the task. On the main thread, before release 0.
@@ -87,6 +89,9 @@ impl Work for &mut DispatchedTask<'_> {
     }
 
     fn poll(&mut self, now_ns: u64) -> Option<u64> {
+        if std::mem::take(&mut self.has_run) {
+            self.context.note_completion(now_ns);
+        }
         if self.over { None } else { self.body.poll(&mut self.context, now_ns) }
     }
 
@@ -101,6 +106,7 @@ impl Work for &mut DispatchedTask<'_> {
         if self.over {
             return;
         }
+        self.has_run = true;
         let DispatchedTask { body, context, .. } = &mut **self;
         // The steps of a job's life catch panics of a job. A panic of another callback ends the application: the
         // component does not run again, and without it, the running system is not the one that was proven.

@@ -82,6 +82,11 @@ impl Timing {
         self.triggers.is_empty() && self.device.is_none()
     }
 
+    /// Whether nothing bounds how often it is released: its next job arrives when the last one is complete, at the earliest.
+    pub(crate) fn is_aperiodic(&self) -> bool {
+        !self.triggers.is_empty() && self.period_ns == 0
+    }
+
     /// The instant by which a native job that is released at `release_ns` must have ended, for the threads that check
     /// limits.
     pub(crate) fn limit_ns(&self, release_ns: u64) -> u64 {
@@ -224,6 +229,13 @@ impl<'s> JobContext<'s> {
     /// Sets the instant of the first release.
     pub(crate) fn set_first_release(&mut self, at_ns: u64) {
         self.next_ns = at_ns;
+    }
+
+    /// Notes that the last job of the task was complete by `at_ns`. The next job of an aperiodic task arrives no earlier.
+    pub(crate) fn note_completion(&mut self, at_ns: u64) {
+        if self.timing.is_aperiodic() {
+            self.next_ns = self.next_ns.max(at_ns);
+        }
     }
 
     /// Notes that a job is released at `at_ns`: the next release comes a period later, or at least a minimum

@@ -173,6 +173,8 @@ pub fn value_ring(model: &Model, id: TaskId) -> Result<Option<u64>, Overflow> {
         any |= sent + taken > 0;
     }
     let gap_ns = match &model.task(id).class {
+        // Its jobs come as often as its server lets them.
+        Class::RealTime(task) if task.arrival.is_aperiodic() => TURN_NS,
         Class::RealTime(task) => task.arrival.period().as_ns().max(1),
         Class::BestEffort(_) => TURN_NS,
     };

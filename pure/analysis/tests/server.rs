@@ -13,7 +13,9 @@ use draw::Draw;
 use proptest::prelude::*;
 use taut_analysis::uni::fp::arbitrary;
 use taut_analysis::uni::fp::preemptive::{FpTask, Subject};
-use taut_analysis::uni::server::{Requests, ServerResponse, ServerSupply, deferrable, polling, sporadic};
+use taut_analysis::uni::server::{
+    Requests, ServerBacklog, ServerResponse, ServerSupply, deferrable, polling, sporadic,
+};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
 use taut_time::Duration;
 
@@ -32,20 +34,25 @@ const KINDS: [Kind; 4] = [Kind::PollingEarly, Kind::PollingLate, Kind::Deferrabl
 /// (C, T, phase).
 type Ticks = (u64, u64, u64);
 
-/// The longest response times of requests and of the less urgent task.
-fn observe(
-    kind: Kind,
-    high: Ticks,
-    server: Ticks,
-    requests: &[(u64, u64)],
-    low: Ticks,
-    end: u64,
-) -> (u64, u64) {
+/// What happened in a run.
+#[derive(Default)]
+struct Seen {
+    /// The longest response time of a request.
+    requests: u64,
+    /// The longest response time of the less urgent task.
+    low: u64,
+    /// For each request the service that waits when it has arrived, its own included, and its response time.
+    backlogs: Vec<(u64, u64)>,
+}
+
+/// Runs the tasks and the server.
+fn observe(kind: Kind, high: Ticks, server: Ticks, requests: &[(u64, u64)], low: Ticks, end: u64) -> Seen {
     let (budget, period, phase) = server;
     // What is left of a period that began before; a polling server has given it up.
-    let (mut left, mut worst) = (if kind == Kind::Deferrable { budget } else { 0 }, (0, 0));
+    let (mut left, mut worst) = (if kind == Kind::Deferrable { budget } else { 0 }, Seen::default());
     let mut parts: VecDeque<(u64, u64)> = VecDeque::from([(0, budget)]);
     let mut queue: VecDeque<(u64, u64)> = VecDeque::new();
+    let mut waiting: VecDeque<u64> = VecDeque::new();
     let mut coming = requests.iter().peekable();
     let mut busy_since = 0;
     let mut plain: Vec<VecDeque<(u64, u64)>> = vec![VecDeque::new(); 2];
@@ -60,6 +67,7 @@ fn observe(
                 busy_since = now;
             }
             queue.push_back((at, cost));
+            waiting.push_back(queue.iter().map(|request| request.1).sum());
             coming.next();
         }
         if now >= phase && (now - phase).is_multiple_of(period) {
@@ -79,7 +87,8 @@ fn observe(
         if let Some(job) = queue.front_mut().filter(|_| has) {
             job.1 -= 1;
             if job.1 == 0 {
-                worst.0 = worst.0.max(now + 1 - job.0);
+                worst.requests = worst.requests.max(now + 1 - job.0);
+                worst.backlogs.extend(waiting.pop_front().map(|service| (service, now + 1 - job.0)));
                 queue.pop_front();
             }
             if kind == Kind::Sporadic {
@@ -98,7 +107,7 @@ fn observe(
         if let Some(job) = plain[1].front_mut() {
             job.1 -= 1;
             if job.1 == 0 {
-                worst.1 = worst.1.max(now + 1 - job.0);
+                worst.low = worst.low.max(now + 1 - job.0);
                 plain[1].pop_front();
             }
         }
@@ -170,7 +179,7 @@ fn no_run_exceeds_a_bound() {
                 })
                 .collect();
             let phases = [draw.pick(0, high.1), draw.pick(0, budget.1), draw.pick(0, low.1)];
-            let (of_requests, of_low) = observe(
+            let Seen { requests: of_requests, low: of_low, .. } = observe(
                 kind,
                 (high.0, high.1, phases[0]),
                 (budget.0, budget.1, phases[1]),
@@ -192,6 +201,69 @@ fn no_run_exceeds_a_bound() {
     assert!(light[2] > 5 && light[3] > 10, "{light:?}");
 }
 
+/// Requests that arrive at any time: each takes no longer than what waits with it, whatever was served before and arrives later.
+#[test]
+fn no_backlog_takes_longer() {
+    let draw = &mut Draw::new(23);
+    let ns = Duration::from_ns;
+    let (mut asked, mut attained) = (0, [0; 4]);
+    for at in 0..1_200 {
+        let at = at % 4;
+        let kind = KINDS[at];
+        let high = (draw.pick(1, 3), draw.pick(4, 9));
+        let budget = (draw.pick(1, 4), draw.pick(6, 12));
+        let Some(response) = alone(task(budget.0, budget.1), &[task(high.0, high.1)]) else { continue };
+        if response.as_ns() > budget.1 {
+            continue;
+        }
+        let server = ServerSupply { budget: ns(budget.0), period: ns(budget.1), response };
+        for _ in 0..10 {
+            let (mut now, most) = (draw.pick(0, 30), draw.pick(0, 20));
+            let arrivals: Vec<(u64, u64)> = (0..30)
+                .map(|_| {
+                    now += if draw.pick(0, 2) == 0 { 0 } else { draw.pick(0, most) };
+                    (now, draw.pick(1, 3))
+                })
+                .collect();
+            let phases = [draw.pick(0, high.1), draw.pick(0, budget.1)];
+            let (high, server_of) = ((high.0, high.1, phases[0]), (budget.0, budget.1, phases[1]));
+            let seen = observe(kind, high, server_of, &arrivals, (1, 1_000, 999), 600);
+            for (service, response) in seen.backlogs {
+                let bound = match kind {
+                    Kind::PollingEarly | Kind::PollingLate => polling::backlog(server, ns(service)),
+                    Kind::Deferrable => deferrable::backlog(server, ns(service)),
+                    Kind::Sporadic => sporadic::backlog(server, ns(service)),
+                };
+                let bound = bound.ok().and_then(|verdict| verdict.bound().copied()).expect("small numbers");
+                assert!(
+                    response <= bound.time.as_ns(),
+                    "{kind:?} {server:?} {high:?}: {service} waits, {response} seen, {bound:?}"
+                );
+                asked += 1;
+                attained[at] += u32::from(response + 1 >= bound.time.as_ns());
+            }
+        }
+    }
+    assert!(asked > 50_000 && attained.iter().all(|&n| n > 5), "{asked} {attained:?}");
+}
+
+#[test]
+fn a_backlog_of_several_budgets() {
+    let ns = Duration::from_ns;
+    let server = ServerSupply { budget: ns(2), period: ns(10), response: ns(5) };
+    let of = |service, of: fn(ServerSupply, Duration) -> Result<Verdict<ServerBacklog>, Overflow>| {
+        of(server, ns(service)).map(|v| v.bound().map(|found| (found.time.as_ns(), found.budgets)))
+    };
+    // As long as a burst of requests of that service.
+    assert_eq!(of(5, polling::backlog), Ok(Some((34, 3))));
+    assert_eq!(of(5, deferrable::backlog), Ok(Some((32, 3))));
+    assert_eq!(of(6, sporadic::backlog), Ok(Some((35, 3))));
+    let slow = ServerSupply { response: ns(11), ..server };
+    assert_eq!(polling::backlog(slow, ns(1)), Ok(Verdict::NotApplicable(Assumption::ServedInPeriod)));
+    let huge = ServerSupply { budget: ns(1), period: Duration::MAX, response: ns(1) };
+    assert_eq!(polling::backlog(huge, Duration::MAX), Err(Overflow));
+}
+
 /// A periodic task in place of a deferrable server interferes too little with less urgent tasks: the reason for the
 /// jitter.
 #[test]
@@ -204,7 +276,7 @@ fn deferrable_servers_come_back_to_back() {
     assert_eq!((periodic, back_to_back), (ns(6), ns(8)));
     // Requests for two budgets at the end of a period, just as the less urgent task arrives.
     let run = observe(Kind::Deferrable, (1, 1_000, 500), (2, 6, 0), &[(4, 4)], (4, 20, 4), 15);
-    assert_eq!(run.1, 8);
+    assert_eq!(run.low, 8);
 }
 
 /// The examples with servers that MAST 1.5.1 comes with: its results, as facts. Its sporadic server keeps one

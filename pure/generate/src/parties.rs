@@ -105,6 +105,15 @@ fn real_time_task(source: Source<'_>, names: &PartyNames, id: TaskId, task: &Rea
     )
 }
 
+/// The channels that release a task, in words.
+fn names_of_triggers(model: &Model, id: TaskId) -> String {
+    let triggers = model.triggers(id).iter();
+    let mut names: Vec<_> =
+        triggers.map(|trigger| format!("`{}`", model.channel(*trigger).table())).collect();
+    names.dedup();
+    names.join(", ")
+}
+
 /// When jobs come, for the documentation of the task's code.
 fn job(model: &Model, id: TaskId, task: &RealTime) -> String {
     match (&task.arrival, sole_trigger(model, id)) {
@@ -117,14 +126,20 @@ fn job(model: &Model, id: TaskId, task: &RealTime) -> String {
             format!("One job while device `{device}` can be read, at least {min_gap} apart.")
         }
         (Arrival::Sporadic { min_gap, device, .. }, None) => {
-            let triggers = model.triggers(id).iter();
-            let mut names: Vec<_> =
-                triggers.map(|trigger| format!("`{}`", model.channel(*trigger).table())).collect();
-            names.dedup();
-            let names = names.join(", ");
+            let names = names_of_triggers(model, id);
             let or = device.as_ref().map_or_else(String::new, |of| format!(" or device `{of}` can be read"));
             format!(
                 "One job while values wait in {names}{or}, at least {min_gap} apart; it takes them by its ends."
+            )
+        }
+        (Arrival::Aperiodic { .. }, Some(trigger)) => {
+            let channel = &model.channel(trigger).name;
+            format!("One job for each value of queue `{channel}`, with the budget of its server.")
+        }
+        (Arrival::Aperiodic { .. }, None) => {
+            let names = names_of_triggers(model, id);
+            format!(
+                "One job while values wait in {names}, with the budget of its server; it takes them by its ends."
             )
         }
     }

@@ -36,7 +36,7 @@ pub(crate) fn key(noun: &str, name: &str) -> Option<&'static str> {
             "real-time task",
             "exec" | "execution" | "execution-time" | "execution_time" | "cost" | "runtime" | "C",
         ) => "write `wcet = { value = \"1ms\", source = \"guess\" }`",
-        ("periodic arrival" | "sporadic arrival", "aperiodic" | "event") => {
+        ("periodic arrival" | "sporadic arrival", "event") => {
             "write `{ sporadic = \"10ms\", trigger = \"…\" }`: the least time between two releases, and the queue \
              whose values release the task"
         }

@@ -429,7 +429,7 @@ static REAL_TIME: Table = Table {
         key(
             "deadline",
             Type::Duration,
-            Need::Required,
+            Need::Unless("arrival", "aperiodic"),
             "From a job's arrival; at most the period, unless jobs run on.",
         ),
         key("wcet", Type::Table(&WCET), Need::Required, "A job's execution time and where it comes from."),
@@ -572,6 +572,7 @@ static ARRIVAL: Choice = Choice {
     variants: &[
         Variant { selector: "periodic", table: &PERIODIC },
         Variant { selector: "sporadic", table: &SPORADIC },
+        Variant { selector: "aperiodic", table: &APERIODIC },
     ],
 };
 
@@ -610,6 +611,18 @@ static SPORADIC: Table = Table {
              released while it can be read.",
         ),
     ],
+};
+
+static APERIODIC: Table = Table {
+    noun: "aperiodic arrival",
+    doc: "While values wait, without a least time between two jobs; the task needs a server.",
+    keys: &[key(
+        "aperiodic",
+        PARTIES,
+        Need::Required,
+        "The queues and messages whose values release it. The task's `deadline` is optional: it holds from the send of each \
+         value that they take. See `docs/servers.md`.",
+    )],
 };
 
 static WCET: Table = Table {

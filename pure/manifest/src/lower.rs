@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use taut_model::{
     AfterFailure, Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft,
     ClientDraft, ClientKind, Cost, Draft, Evidence, EvidenceFile, Executor, Flow, HeapPolicy, LatePolicy,
-    LockingProtocol, Mechanism, MessageLane, MessageOrder, ModeDraft, OnFailureDraft, OnMissingPrivilege,
-    OverflowPolicy, OverheadSources, Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft,
-    Reception, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft, ServerDraft, ServerPolicy, ServiceDraft,
-    ServiceStart, Shared, Size, Stated, TaskDraft, TriggerDraft,
+    LockingProtocol, Mechanism, MessageLane, MessageOrder, ModeDraft, NO_DEADLINE, OnFailureDraft,
+    OnMissingPrivilege, OverflowPolicy, OverheadSources, Overheads, Overrun, Payload, PayloadField, Platform,
+    RealTimeDraft, Reception, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft, ServerDraft,
+    ServerPolicy, ServiceDraft, ServiceStart, Shared, Size, Stated, TaskDraft, TriggerDraft,
 };
 use taut_time::Duration;
 
@@ -191,10 +191,15 @@ fn class(fields: Option<&Fields<'_>>, heap: HeapPolicy) -> ClassDraft {
     let memory = fields.fields("memory");
     let size = |key: &str| memory.and_then(|memory| memory.size(key)).unwrap_or(Size::ZERO);
     let time = |key: &str| fields.duration(key).unwrap_or(Duration::ZERO);
+    let arrival = arrival(fields.fields("arrival"));
+    let deadline = match arrival {
+        ArrivalDraft::Aperiodic { .. } => fields.duration("deadline").unwrap_or(NO_DEADLINE),
+        ArrivalDraft::Periodic { .. } | ArrivalDraft::Sporadic { .. } => time("deadline"),
+    };
     ClassDraft::RealTime(RealTimeDraft {
-        arrival: arrival(fields.fields("arrival")),
+        arrival,
         stated: Stated {
-            deadline: time("deadline"),
+            deadline,
             jitter: time("jitter"),
             wcet: Cost {
                 value: wcet.and_then(|wcet| wcet.duration("value")).unwrap_or(Duration::ZERO),
@@ -275,6 +280,12 @@ fn arrival(fields: Option<&Fields<'_>>) -> ArrivalDraft {
         Some(fields) if fields.variant == "sporadic" => {
             let device = fields.text("device").map(str::to_owned);
             ArrivalDraft::Sporadic { min_gap: time("sporadic"), triggers: triggers(fields), device }
+        }
+        Some(fields) if fields.variant == "aperiodic" => {
+            let triggers = texts(fields.many("aperiodic")).into_iter().enumerate();
+            let triggers =
+                triggers.map(|(at, channel)| TriggerDraft { channel, key: format!("aperiodic.{at}") });
+            ArrivalDraft::Aperiodic { triggers: triggers.collect() }
         }
         _ => ArrivalDraft::Periodic { period: time("periodic"), offset: time("offset") },
     }

@@ -231,7 +231,11 @@ impl<'d> Reader<'d> {
                 None => {
                     let place = join(path, key.name);
                     let reported = hurt || misnamed.contains(&key.name) || self.faulty.contains(&place);
-                    let wanted = matches!(key.need, Need::Required);
+                    let wanted = match key.need {
+                        Need::Required => true,
+                        Need::Unless(key, other) => node.get(key).is_none_or(|of| of.get(other).is_none()),
+                        Need::Ruled | Need::Optional | Need::Default(_) => false,
+                    };
                     if wanted && !reported && chosen.is_none_or(|chosen| chosen.evident) {
                         self.missing(path, table, key);
                     }

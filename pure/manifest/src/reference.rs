@@ -76,6 +76,7 @@ impl Page {
             }
             let absent = match key.need {
                 Need::Required | Need::Ruled => "required".to_owned(),
+                Need::Unless(_, other) => format!("required without `{other}`"),
                 Need::Optional => "–".to_owned(),
                 Need::Default(text) => format!("`{}`", default(&key.kind, text)),
             };

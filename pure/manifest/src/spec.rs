@@ -28,6 +28,8 @@ pub(crate) enum Need {
     Required,
     /// It must be present; a rule of the model reports its absence.
     Ruled,
+    /// It must be present, unless the table under this key of the same table has a key of this name.
+    Unless(&'static str, &'static str),
     /// It may be left out.
     Optional,
     /// If it is left out, this text is its value.
@@ -142,7 +144,8 @@ impl Type {
             (_, kind) => kind.example(),
         };
         let of_table = |table: &Table| {
-            let needed = table.keys.iter().filter(|key| matches!(key.need, Need::Required));
+            let is_needed = |key: &&Key| matches!(key.need, Need::Required | Need::Unless(..));
+            let needed = table.keys.iter().filter(is_needed);
             let needed: Vec<String> = needed.map(|key| format!("{} = {}", key.name, of_key(key))).collect();
             if needed.is_empty() { "{ … }".into() } else { format!("{{ {} }}", needed.join(", ")).into() }
         };

@@ -801,3 +801,88 @@ fn recorded_blocks_fit_into_a_ring_or_are_refused() {
     let faulty = places(&recorded_blocks(1 << 40, 1, alone));
     assert!(faulty.iter().all(|place| !place.starts_with("TAUT0460")), "{faulty:?}");
 }
+
+/// Aperiodic tasks with what a server cannot bound, and with channels that they cannot have.
+#[test]
+fn aperiodic_tasks_that_cannot_be() {
+    insta::assert_snapshot!(shown(
+        r#"manifest = 1
+
+[app]
+name = "demo"
+
+[platform]
+cores = [1]
+
+[payloads]
+Request = { type = "f32" }
+
+[servers.ui]
+policy = "deferrable"
+budget = "2ms"
+period = "20ms"
+
+[servers.other]
+policy = "deferrable"
+budget = "2ms"
+period = "20ms"
+
+[tasks.alone]
+arrival = { aperiodic = ["orders"] }
+wcet = { value = "1ms", source = "guess" }
+
+[tasks.ends]
+arrival = { aperiodic = ["wishes"] }
+server = "ui"
+deadline = "100ms"
+wcet = { value = "1ms", source = "guess" }
+on-overrun = "kill-job"
+
+[tasks.jitters]
+arrival = { aperiodic = ["all", "due"] }
+server = "other"
+jitter = "1ms"
+wcet = { value = "1ms", source = "guess" }
+
+[tasks.control]
+arrival = { periodic = "10ms" }
+wcet = { value = "1ms", source = "guess" }
+
+[channels.orders]
+kind = "queue"
+from = "control"
+to = "alone"
+payload = "Request"
+
+[channels.wishes]
+kind = "queue"
+from = "control"
+to = "ends"
+payload = "Request"
+
+[channels.all]
+kind = "broadcast"
+from = "control"
+to = "jitters"
+payload = "Request"
+
+[channels.due]
+kind = "alarm"
+from = "control"
+to = "jitters"
+payload = "Request"
+capacity = 2
+
+[channels.back]
+kind = "message"
+from = ["alone", "ends"]
+to = "control"
+payload = "Request"
+
+[[chains]]
+name = "through"
+path = ["control", "orders", "alone"]
+max-latency = "1s"
+"#
+    ));
+}

@@ -18,7 +18,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("[tasks.a]\ndeadline = \"10ms\"", "TAUT0103", "add `wcet = { value = \"1ms\", source = \"guess\" }`"),
     ("[tasks.a]\narrival = \"periodic\"", "TAUT0104", "as in `arrival = { periodic = \"8ms\" }`"),
     ("[tasks.a]\nwcet = \"1ms\"", "TAUT0104", "write `wcet = { value = \"1ms\", source = \"guess\" }`"),
-    ("[tasks.a]\narrival = { aperiodic = \"1ms\" }", "TAUT0102", "write `{ sporadic = \"10ms\", trigger"),
+    ("[tasks.a]\narrival = { event = \"1ms\" }", "TAUT0102", "write `{ sporadic = \"10ms\", trigger"),
     ("[tasks.a]\ndeadline = \"-10ms\"", "TAUT0105", "a duration cannot be negative"),
     ("[payloads]\nP = { type = \"u8*16\" }", "TAUT0111", "write `type = \"u8\", len = 16`"),
     ("[channels.c]\ntype = \"P\"", "TAUT0102", "write `payload = \"…\"`: a name of `[payloads]`"),
@@ -214,7 +214,7 @@ fn what_is_missing_belongs_somewhere() {
         (without("deadline = \"10ms\"\n"), 8, "`deadline` belongs here"),
         (without(", source = \"guess\""), 11, "`source` belongs here"),
         (without("value = \"1ms\", "), 11, "`value` belongs here"),
-        (without(" periodic = \"10ms\""), 9, "`periodic` or `sporadic` belongs here"),
+        (without(" periodic = \"10ms\""), 9, "`periodic` or `sporadic` or `aperiodic` belongs here"),
         (without("budget = \"1ms\"\n"), 13, "`budget` belongs here"),
     ] {
         let found = labels(&text);

@@ -53,7 +53,7 @@ fn knows_the_keys() {
     let real_time = &tasks[0]["properties"];
     assert_eq!(real_time["priority"]["anyOf"][1]["maximum"], 98);
     assert_eq!(real_time["class"]["const"], "real-time");
-    assert_eq!(tasks[0]["required"], serde_json::json!(["arrival", "deadline", "wcet"]));
+    assert_eq!(tasks[0]["required"], serde_json::json!(["arrival", "wcet"]));
     assert_eq!(tasks[1]["properties"]["deadline"], serde_json::Value::Null);
     assert_eq!(schema["properties"]["platform"]["properties"]["memory"]["default"], "64MiB");
 }

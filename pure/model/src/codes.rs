@@ -91,6 +91,8 @@ codes! { $
     425 BAD_ORDER "a message that cannot be ordered as it asks"
     427 BAD_BULK "a bulk channel of another process"
     430 SEVERAL_PAYLOADS "several payloads where a channel can have one"
+    440 BAD_APERIODIC "an aperiodic task that a server cannot bound"
+    441 APERIODIC_CHANNEL "a channel that an aperiodic task cannot have"
     450 BAD_SOURCES "several sources where one is needed"
     451 BAD_REQUEST "a request that cannot be answered"
     460 BLOCKS_NOT_RECORDED "blocks that no ring of recorded values takes"

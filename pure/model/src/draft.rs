@@ -198,6 +198,21 @@ pub enum ArrivalDraft {
         /// The device that releases the task instead.
         device: Option<String>,
     },
+    /// While values of one of the channels wait, with no least time between two jobs.
+    Aperiodic {
+        /// The channels, each once; at least one.
+        triggers: Vec<TriggerDraft>,
+    },
+}
+
+impl ArrivalDraft {
+    /// The channels that release the task.
+    pub(crate) fn triggers(&self) -> &[TriggerDraft] {
+        match self {
+            Self::Periodic { .. } => &[],
+            Self::Sporadic { triggers, .. } | Self::Aperiodic { triggers } => triggers,
+        }
+    }
 }
 
 /// A channel that releases a task, by name.
@@ -205,7 +220,7 @@ pub enum ArrivalDraft {
 pub struct TriggerDraft {
     /// The channel's name.
     pub channel: String,
-    /// Where the name stands, below the task's `arrival`: `trigger`, or `triggers.1`.
+    /// Where the name stands, below the task's `arrival`: `trigger`, `triggers.1`, or `aperiodic.1`.
     pub key: String,
 }
 

@@ -52,7 +52,7 @@ pub use rules::traffic::keeps_up;
 pub use server::Server;
 pub use set::{Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
 pub use system::{App, Chain, ChainStep, Client, ClientKind, Model, Service};
-pub use task::{BestEffort, Class, Cost, RealTime, Stated, Task, Waits};
+pub use task::{BestEffort, Class, Cost, NO_DEADLINE, RealTime, Stated, Task, Waits};
 pub use taut_policy::{
     AfterFailure, Aim, Arrival, ArrivalPattern, BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX, ChannelKind,
     ClientReads, DEVICES_MAX, Evidence, EvidenceFile, Flow, HeapPolicy, LINE_BYTES, LatePolicy,

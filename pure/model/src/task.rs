@@ -61,7 +61,8 @@ pub struct RealTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stated {
     /// Relative deadline D, more than 0. It is longer than T only with [`Overrun::RunOn`]: then a job may wait for
-    /// the previous one.
+    /// the previous one. Of an aperiodic task it counts from the send of a value that the channel takes, whatever waits
+    /// there; [`NO_DEADLINE`] if none is stated.
     pub deadline: Duration,
     /// Release jitter J: the longest time from an arrival to its release.
     pub jitter: Duration,
@@ -83,6 +84,9 @@ pub struct Stated {
     /// What it means if a job uses the heap.
     pub heap: HeapPolicy,
 }
+
+/// The deadline of an aperiodic task that states none.
+pub const NO_DEADLINE: Duration = Duration::MAX;
 
 impl Stated {
     /// A task of which nothing else is stated: preemptible, released on time, without scopes and without a budget. Its

@@ -29,7 +29,8 @@ impl Model {
     }
 
     fn is_promise(&self, task: TaskId, real_time: &RealTime) -> bool {
-        let period = real_time.arrival.period();
+        let is_aperiodic = real_time.arrival.is_aperiodic();
+        let period = if is_aperiodic { Duration::MAX } else { real_time.arrival.period() };
         let deadline = !real_time.deadline.is_zero()
             && (real_time.deadline <= period || real_time.on_overrun == Overrun::RunOn)
             && real_time.jitter < real_time.deadline;

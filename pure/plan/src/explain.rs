@@ -20,6 +20,24 @@ fn table(rows: &[[String; 3]], sum: &[String; 3]) -> String {
     text + &line(sum)
 }
 
+/// When jobs of a task come, in words.
+fn arrives(arrival: &Arrival<String>) -> String {
+    let listed = |triggers: &[String]| {
+        let triggers: Vec<String> = triggers.iter().map(|trigger| format!("`{trigger}`")).collect();
+        triggers.join(", ")
+    };
+    match arrival {
+        Arrival::Periodic { period, .. } => format!("every {period}"),
+        Arrival::Sporadic { min_gap, triggers, device } => {
+            let device = device.iter().map(|device| format!("device `{device}`"));
+            let by: Vec<String> =
+                device.chain(triggers.iter().map(|trigger| format!("`{trigger}`"))).collect();
+            format!("by {}, at most every {min_gap}", by.join(", "))
+        }
+        Arrival::Aperiodic { triggers } => format!("by {}, aperiodic", listed(triggers)),
+    }
+}
+
 /// How the bound of a task is made up; `None` if there is no such task.
 ///
 /// One row per term, in the order of the equation, and their sum: the bound, or, if none is proven, the demand until
@@ -31,15 +49,7 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
     else {
         return Some(best_effort(plan, name));
     };
-    let arrival = match arrival {
-        Arrival::Periodic { period, .. } => format!("every {period}"),
-        Arrival::Sporadic { min_gap, triggers, device } => {
-            let device = device.iter().map(|device| format!("device `{device}`"));
-            let by: Vec<String> =
-                device.chain(triggers.iter().map(|trigger| format!("`{trigger}`"))).collect();
-            format!("by {}, at most every {min_gap}", by.join(", "))
-        }
-    };
+    let (is_aperiodic, arrival) = (arrival.is_aperiodic(), arrives(arrival));
     let place = match priority {
         0 => "EDF".to_owned(),
         priority => format!("priority {priority}"),
@@ -47,6 +57,13 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
     let mut text = format!("{name}: CPU {cpu}, {place}, {arrival}\n");
     text += &seen(plan, task, *cpu);
     let _ = match response {
+        Some(response) if is_aperiodic => {
+            let response = response.rounded();
+            writeln!(
+                text,
+                "a job takes at most {response} from when a value waits and the last job is complete"
+            )
+        }
         Some(response) => {
             writeln!(text, "responds within {}, deadline {deadline}", response.rounded())
         }
@@ -76,6 +93,9 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
         text += &table(&rows, &[label.into(), from, sum]);
     }
     let _ = writeln!(text, "\n{test}");
+    if let Some(aperiodic) = plan.aperiodic().iter().find(|task| task.name == name) {
+        let _ = write!(text, "\n{}", aperiodic.explained());
+    }
     Some(text)
 }
 

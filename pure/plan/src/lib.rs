@@ -9,6 +9,7 @@
 //! text and needs neither.
 #![forbid(unsafe_code)]
 
+mod aperiodic;
 mod basis;
 mod broadcast;
 mod bulk;
@@ -34,6 +35,7 @@ mod sources;
 mod text;
 mod valid;
 
+pub use aperiodic::{AperiodicChannel, AperiodicTask};
 pub use basis::{Basis, OverheadBasis, OverheadPlan, TimeBasis};
 pub use broadcast::{Broadcast, BroadcastReader};
 pub use bulk::Bulk;
@@ -46,7 +48,7 @@ pub use number::WholeNumber;
 pub use one_of::payloads_of;
 pub use overrides::{Overrides, Pin};
 pub use recorded::NotReplayed;
-pub use server::ServerPlan;
+pub use server::{BacklogPlan, ServerPlan};
 pub use shape::{
     ChainPlan, ChangePlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, LanePlan,
     MemoryMap, MemoryPlan, ModeBound, ModePlan, OtherPlan, Plan, ReaderPlan, Region, ReplyPlan, ResourcePlan,

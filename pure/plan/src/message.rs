@@ -28,7 +28,7 @@ pub struct Message<'p> {
     pub payloads: Vec<&'p str>,
     /// The most values that a job of the receiver takes.
     pub takes: u32,
-    /// The receiver's period, or the least time between two of its releases.
+    /// The receiver's period, or the least time between two of its releases; zero if it is aperiodic.
     pub every: Duration,
     /// The share of what the receiver can take that real-time senders send, in thousandths, rounded up; 0 of alarms, whose
     /// bound does not rest on how often they are set.
@@ -136,9 +136,13 @@ impl Message<'_> {
             (false, false) => "message",
         };
         let mut head = format!("{kind} {} -> {}: ", self.name, self.receiver);
-        let _ = write!(head, "{} taken every {}, {order}", self.takes, self.every);
+        let aperiodic = self.every.is_zero();
+        let _ = match aperiodic {
+            true => write!(head, "{} taken in a job, {order}", self.takes),
+            false => write!(head, "{} taken every {}, {order}", self.takes, self.every),
+        };
         // Callers are not real-time, so they use nothing that others rely on.
-        if !timed && !self.answered {
+        if !timed && !aperiodic && !self.answered {
             let _ = write!(head, "; {whole}.{tenths} % used");
         }
         if !self.payloads.is_empty() {
@@ -152,6 +156,9 @@ impl Message<'_> {
             let delivery = match of.delivery {
                 Some(bound) if timed => format!("handled within {} of its instant", bound.rounded()),
                 Some(bound) => format!("handled within {}", bound.rounded()),
+                None if aperiodic => {
+                    "no bound: values that come later may go first, at no stated rate".to_owned()
+                }
                 None if of.real_time || timed => "NOT PROVEN".to_owned(),
                 None => "no bound: not real-time, so after all that are".to_owned(),
             };

@@ -38,8 +38,21 @@ pub struct ServerPlan {
     /// ready threads once per period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<Duration>,
+    /// Of the aperiodic task in it: how long its values wait.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub backlog: Vec<BacklogPlan>,
     /// The tasks that run in it.
     pub tasks: Vec<String>,
+}
+
+/// A bound for a value that is sent to an aperiodic task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct BacklogPlan {
+    /// How many values wait in front of it, beside those that a job in progress has taken.
+    pub behind: u32,
+    /// Bound on the time from its send to the end of the job that takes it.
+    pub within: Duration,
 }
 
 impl Plan {

@@ -401,34 +401,14 @@ fn task_of(plan: &Plan, known: &Known<'_>, task: &TaskPlan) -> Result<(), Invali
         SchedulingPolicy::FixedPriority => 1..=PRIORITY_MAX,
     };
     require!(priorities.contains(priority), "task `{name}` cannot have priority {priority}");
-    let period = match arrival {
-        Arrival::Periodic { period, .. } => period,
-        Arrival::Sporadic { min_gap, triggers, device } => {
-            match device {
-                None => require!(!triggers.is_empty(), "no channel releases task `{name}`"),
-                Some(device) => require!(is_name(device), "`{device}` is not the name of a device"),
-            }
-            unique(triggers.iter().map(String::as_str), |trigger| {
-                format!("task `{name}` waits for `{trigger}` twice")
-            })?;
-            for trigger in triggers {
-                let channel = known.channels.get(trigger.as_str());
-                let wakes = channel.is_some_and(|channel| {
-                    channel
-                        .readers
-                        .iter()
-                        .any(|reader| !reader.client && reader.triggered && reader.name == *name)
-                });
-                require!(wakes, "task `{name}` waits for `{trigger}`, which does not release it");
-            }
-            min_gap
-        }
-    };
-    for (what, time) in [("period", period), ("deadline", deadline), ("execution time", wcet)] {
-        require!(!time.is_zero(), "the {what} of task `{name}` is zero");
+    arrival_of(plan, known, name, arrival)?;
+    let period = arrival.period();
+    for (what, time) in [("period", period), ("deadline", *deadline), ("execution time", *wcet)] {
+        let is_none = what == "period" && arrival.is_aperiodic();
+        require!(!time.is_zero() || is_none, "the {what} of task `{name}` is zero");
     }
     require!(
-        deadline <= period || *on_overrun == Overrun::RunOn,
+        *deadline <= period || *on_overrun == Overrun::RunOn,
         "task `{name}` has a deadline longer than its period"
     );
     require!(*budget != Some(Duration::ZERO), "the budget of task `{name}` is zero");
@@ -438,6 +418,30 @@ fn task_of(plan: &Plan, known: &Known<'_>, task: &TaskPlan) -> Result<(), Invali
         !(enforced || served) || core.dispatched.is_some(),
         "task `{name}` needs a dispatcher, which core {cpu} does not have"
     );
+    Ok(())
+}
+
+/// V5, of what releases a task, which is on this core.
+fn arrival_of(plan: &Plan, known: &Known<'_>, name: &str, arrival: &Arrival<String>) -> Result<(), Invalid> {
+    let triggers = arrival.triggers();
+    match (arrival, arrival.device()) {
+        (Arrival::Periodic { .. }, _) => {}
+        (_, None) => require!(!triggers.is_empty(), "no channel releases task `{name}`"),
+        (_, Some(device)) => require!(is_name(device), "`{device}` is not the name of a device"),
+    }
+    let served = plan.server_of(name);
+    let alone = served.is_some_and(|server| server.tasks.len() == 1);
+    require!(!arrival.is_aperiodic() || alone, "task `{name}` is aperiodic and not alone in a server");
+    unique(triggers.iter().map(String::as_str), |trigger| {
+        format!("task `{name}` waits for `{trigger}` twice")
+    })?;
+    for trigger in triggers {
+        let channel = known.channels.get(trigger.as_str());
+        let wakes = channel.is_some_and(|channel| {
+            channel.readers.iter().any(|reader| !reader.client && reader.triggered && reader.name == *name)
+        });
+        require!(wakes, "task `{name}` waits for `{trigger}`, which does not release it");
+    }
     Ok(())
 }
 
@@ -686,9 +690,8 @@ fn reader_of(
     }
     if reader.triggered {
         let by = known.tasks.get(reads.as_str()).map(|task| &task.class);
-        let waits = matches!(by, Some(ClassPlan::RealTime {
-            arrival: Arrival::Sporadic { triggers, .. }, ..
-        }) if triggers.contains(name));
+        let waits =
+            matches!(by, Some(ClassPlan::RealTime { arrival, .. }) if arrival.triggers().contains(name));
         require!(waits && !reader.client, "channel `{name}` releases `{reads}`, which does not wait for it");
         require!(channel.kind.is_queued(), "channel `{name}` releases a task, but is a state");
     }

@@ -2,7 +2,9 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use taut_analysis::{Bound, BoundTerm, Verdict, Why};
-use taut_model::{Channel, ChannelId, ChannelKind, Class, Fault, Model, PartyId, RealTime, Severity};
+use taut_model::{
+    Channel, ChannelId, ChannelKind, Class, Fault, Model, NO_DEADLINE, PartyId, RealTime, Severity,
+};
 use taut_plan::{
     Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, LanePlan,
     Overrides, Plan, ReaderPlan, Region, ReplyPlan, ServerPlan, ServicePlan, SourcePlan, TaskPlan, TermPlan,
@@ -311,8 +313,12 @@ fn class(
                 let (triggers, device) = (triggers.collect(), device.clone());
                 Arrival::Sporadic { min_gap: *min_gap, triggers, device }
             }
+            Arrival::Aperiodic { triggers } => {
+                let triggers = triggers.iter().map(|trigger| model.channel(*trigger).name.clone());
+                Arrival::Aperiodic { triggers: triggers.collect() }
+            }
         },
-        deadline: task.deadline,
+        deadline: deadline_of(model, task, response),
         wcet: task.wcet.bound().unwrap_or(Duration::MAX),
         wcet_source: task.wcet.source,
         wcet_evidence: task.evidence.clone(),
@@ -326,6 +332,12 @@ fn class(
         release,
         set_up: task.set_up,
     }
+}
+
+/// The deadline of a job. If an aperiodic task states none, it is the job's bound, or if none is shown, the server's period.
+fn deadline_of(model: &Model, task: &RealTime, response: Option<Duration>) -> Duration {
+    let period = || task.server.map_or(Duration::MAX, |at| model.servers()[at].period());
+    if task.deadline == NO_DEADLINE { response.unwrap_or_else(period) } else { task.deadline }
 }
 
 /// The terms of a bound, with names, in the order of the equation.

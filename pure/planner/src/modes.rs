@@ -98,6 +98,7 @@ pub(crate) fn bounds(model: &Model, proofs: &[Proof<'_>]) -> ResponseBounds {
         response: a.response.max(b.response),
         proven: a.proven && b.proven,
         place: a.place,
+        supply: a.supply.max(b.supply),
     };
     let of = |id: TaskId| modes_of(model, id).filter_map(move |mode| proofs[mode.index()].bounds[id.index()]);
     model.task_ids().map(|id| of(id).reduce(largest)).collect()

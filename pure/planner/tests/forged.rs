@@ -458,6 +458,23 @@ fn rules_of_cores_servers_and_sums() {
     assert_eq!(reported, "server `s` serves `d`, which is not a task of its core");
     let reported = refusal(served, |plan| plan.cores[0].dispatched = None);
     assert_eq!(reported, "task `d` needs a dispatcher, which core 0 does not have");
+    let aperiodic = |plan: &mut Plan, channels: &[&str]| {
+        real_time(plan, "d", |class| {
+            let ClassPlan::RealTime { arrival, on_overrun, .. } = class else { panic!("real-time") };
+            *arrival =
+                taut_plan::Arrival::Aperiodic { triggers: channels.iter().map(|&of| of.into()).collect() };
+            *on_overrun = Overrun::RunOn;
+        });
+    };
+    let reported = refusal(served, |plan| aperiodic(plan, &[]));
+    assert_eq!(reported, "no channel releases task `d`");
+    let reported = refusal(served, |plan| {
+        aperiodic(plan, &["x"]);
+        plan.servers[0].tasks.push("a".into());
+    });
+    assert_eq!(reported, "task `d` is aperiodic and not alone in a server");
+    let reported = refusal(served, |plan| aperiodic(plan, &["x"]));
+    assert_eq!(reported, "task `d` waits for `x`, which does not release it");
     // A map that is too short for its content.
     let reported = refusal(cochlear, |plan| plan.memory.process = drafts::size("128B"));
     assert!(reported.ends_with("ends beyond its memory map"), "{reported}");

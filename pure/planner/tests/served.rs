@@ -6,9 +6,12 @@
 mod drafts;
 mod systems;
 
-use drafts::Edit;
+use drafts::{Edit, queue};
 use systems::{Numbers, Seen, check, s, share, system, task, tasks};
-use taut_model::{BestEffort, ClassDraft, SchedulingPolicy, ServerDraft, ServerPolicy, TaskDraft, TaskSet};
+use taut_model::{
+    ArrivalDraft, BestEffort, ClassDraft, NO_DEADLINE, SchedulingPolicy, ServerDraft, ServerPolicy,
+    TaskDraft, TaskSet, TriggerDraft,
+};
 use taut_plan::ClassPlan;
 use taut_planner::Planned;
 use taut_sim::{Jitter, Scenario, server};
@@ -189,4 +192,85 @@ fn a_task_in_a_server() {
         near += u32::from(longest.as_ns() / 100 * 125 >= response.as_ns());
     }
     assert!(shown > 25 && near * 5 > shown, "{near} of {shown}");
+}
+
+/// An aperiodic task: values that come at once are handled within the bound for what is in front of the last one, beside the time
+/// in which the dispatcher does not listen.
+#[test]
+fn an_aperiodic_task() {
+    let mut numbers = Numbers(8);
+    let (mut shown, mut near) = (0, 0);
+    for _ in 0..120 {
+        let tasks =
+            tasks(1, &mut numbers, |numbers, cost, period| numbers.next(cost.max(period / 2), period));
+        let mut draft = system(1, SchedulingPolicy::FixedPriority, tasks);
+        let policies = [ServerPolicy::Polling, ServerPolicy::Deferrable, ServerPolicy::Sporadic];
+        let policy = policies[numbers.next(0, 2) as usize];
+        let (budget, period) = (s(numbers.next(1, 4)), s(numbers.next(6, 12)));
+        draft.servers.push(ServerDraft {
+            name: "s".into(),
+            policy,
+            budget,
+            period,
+            core: Some(0),
+            priority: numbers.chance(50).then_some(98),
+        });
+        draft.tasks.push(task(99, 0, numbers.next(1, 6), 1, 1, 0).with(|task| {
+            let triggers = vec![TriggerDraft { channel: "orders".into(), key: "aperiodic.0".into() }];
+            task.arrival = ArrivalDraft::Aperiodic { triggers };
+            (task.core, task.server, task.deadline) = (None, Some("s".into()), NO_DEADLINE);
+        }));
+        draft.tasks.push(TaskDraft {
+            name: "asks".into(),
+            service: None,
+            class: ClassDraft::BestEffort(BestEffort::default()),
+        });
+        draft.channels.push(queue("orders", "asks", "t99", "Sample", Some(6)));
+        let (Some(model), faults) = draft.build() else { panic!("a manifest") };
+        assert!(faults.is_empty(), "{faults:?}");
+        let plan = Planned::make(&model, Vec::new()).plan;
+        let found = &plan.servers[0];
+        if !plan.proven {
+            continue;
+        }
+        assert_eq!(found.backlog.iter().map(|of| of.behind).collect::<Vec<_>>(), [0, 1, 3, 5]);
+        let whole = found.backlog[3].within;
+        assert_eq!(plan.channels[0].latency, Some(whole), "what is behind five others fills the queue");
+        let ClassPlan::RealTime { wcet, response: Some(alone), .. } = &plan.tasks[plan.tasks.len() - 2].class
+        else {
+            panic!("a bound")
+        };
+        let set = taut_planner::task_set(&model).expect("small");
+        let mut tasks = set.tasks().to_vec();
+        tasks.pop();
+        let set = TaskSet::new(set.cores().to_vec(), Vec::new(), tasks).expect("a part of one");
+        // A value is behind those that wait and the one in progress.
+        for (count, within) in [(1, *alone)]
+            .into_iter()
+            .chain(found.backlog.iter().map(|of| (of.behind + 2, of.within.saturating_sub(period))))
+        {
+            let mut longest = Duration::ZERO;
+            for run in 0..8 {
+                let start = Duration::from_ns(numbers.next(0, period.as_ns()));
+                let one =
+                    server::SimServer { policy, priority: found.priority.into(), budget, period, start };
+                let mut requests = Vec::new();
+                let mut arrival = Duration::from_ms(numbers.next(0, 20_000));
+                while arrival < s(2_000) {
+                    requests.extend((0..count).map(|_| server::ServerRequest { arrival, cost: *wcet }));
+                    let gap = Duration::from_ns(numbers.next(0, period.as_ns()));
+                    arrival = arrival.checked_add(whole).and_then(|at| at.checked_add(gap)).unwrap();
+                }
+                let jitter = if run % 2 == 0 { Jitter::Random } else { Jitter::First };
+                let scenario =
+                    Scenario { seed: numbers.next(0, 1 << 40), jitter, ..Scenario::worst(s(2_100)) };
+                let seen = server::run(&set, 0, &one, &requests, &scenario).expect("valid");
+                longest = longest.max(seen.requests.iter().max().copied().unwrap_or_default());
+            }
+            assert!(longest <= within, "{count}: {longest} seen, {within} planned {found:?} {set:#?}");
+            shown += 1;
+            near += u32::from(longest.as_ns() / 100 * 125 >= within.as_ns());
+        }
+    }
+    assert!(shown > 100 && near * 4 > shown, "{near} of {shown}");
 }

@@ -51,6 +51,13 @@ pub enum Arrival<C> {
         #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
         device: Option<String>,
     },
+    /// While values wait, with no least time between two jobs: the next job arrives when one waits and the last job is
+    /// complete. A server bounds what the task takes from others.
+    Aperiodic {
+        /// The channels whose values release the task, each once; at least one. One is written without a list.
+        #[cfg_attr(feature = "serde", serde(rename = "aperiodic", with = "one_or_many"))]
+        triggers: Vec<C>,
+    },
 }
 
 impl<C> Arrival<C> {
@@ -58,7 +65,7 @@ impl<C> Arrival<C> {
     pub fn triggers(&self) -> &[C] {
         match self {
             Self::Periodic { .. } => &[],
-            Self::Sporadic { triggers, .. } => triggers,
+            Self::Sporadic { triggers, .. } | Self::Aperiodic { triggers } => triggers,
         }
     }
 
@@ -76,16 +83,22 @@ impl<C> Arrival<C> {
     /// The device that releases the task.
     pub fn device(&self) -> Option<&str> {
         match self {
-            Self::Periodic { .. } => None,
+            Self::Periodic { .. } | Self::Aperiodic { .. } => None,
             Self::Sporadic { device, .. } => device.as_deref(),
         }
     }
 
-    /// T: the period, or the least time between two releases.
+    /// Whether nothing bounds how often the task is released.
+    pub fn is_aperiodic(&self) -> bool {
+        matches!(self, Self::Aperiodic { .. })
+    }
+
+    /// T: the period, or the least time between two releases; zero if there is none.
     pub fn period(&self) -> Duration {
         match self {
             Self::Periodic { period, .. } => *period,
             Self::Sporadic { min_gap, .. } => *min_gap,
+            Self::Aperiodic { .. } => Duration::ZERO,
         }
     }
 }

@@ -55,11 +55,16 @@ impl Judge<'_> {
         let mut figures = self.channel_figures(at);
         let mut breaches = Vec::new();
         let (seen, too_many) = (&self.seen.channels[at], self.seen.channels[at].too_many);
-        if let Some(limit) = figures.bound_ns.filter(|_| !channel.broadcast) {
+        // A sender that is not real-time may be stopped between its stamp and its send, or lie about it.
+        let is_stamped_in_time = self.planned(&channel.writer.name).is_some() && !channel.writer.client;
+        if let Some(limit) = figures.bound_ns.filter(|_| !channel.broadcast && is_stamped_in_time) {
             self.latencies(&flow, (&seen.received, limit), &mut figures, &mut breaches);
         }
-        // A setter may find that all of its alarms are pending, or that one is late; a sender may take blocks back.
-        let may_lose = channel.is_timed() || channel.overflow == OverflowPolicy::Recall;
+        // A setter may find that all of its alarms are pending, or that one is late; a sender may take blocks back; the queue
+        // of an aperiodic task may be full.
+        let mut readers = channel.readers.iter();
+        let may_be_full = readers.any(|reader| self.plan.is_aperiodic(&reader.name) && !reader.client);
+        let may_lose = channel.is_timed() || channel.overflow == OverflowPolicy::Recall || may_be_full;
         if channel.broadcast {
             self.broadcast(at, &mut figures, &mut breaches);
         } else if flow.parties.iter().all(|party| self.planned(party).is_some()) && !may_lose {

@@ -171,9 +171,10 @@ fn set_task(
         priority: (*priority).into(),
         arrivals: match arrival {
             Arrival::Periodic { .. } => ArrivalPattern::Periodic,
-            Arrival::Sporadic { .. } => ArrivalPattern::Sporadic,
+            Arrival::Sporadic { .. } | Arrival::Aperiodic { .. } => ArrivalPattern::Sporadic,
         },
-        period: arrival.period(),
+        // A set has no task without a period, and a replay reads none.
+        period: if arrival.is_aperiodic() { MOMENT } else { arrival.period() },
         deadline: *deadline,
         jitter: Duration::ZERO,
         body: Body::Anywhere { cost, requests },

@@ -102,7 +102,7 @@ impl BenchTask {
         };
         let periodic = match arrival {
             Arrival::Periodic { period, offset } => Some((period.as_ns(), offset.as_ns())),
-            Arrival::Sporadic { .. } => None,
+            Arrival::Sporadic { .. } | Arrival::Aperiodic { .. } => None,
         };
         let mut triggers = arrival.triggers().iter().filter_map(|trigger| plan.channel(trigger));
         let by_alarms = triggers.any(|channel| plan.channels[channel].is_timed());

@@ -117,7 +117,11 @@ fn replies(whole: &ChannelDraft, at: usize, caller: &str) -> Option<ChannelDraft
 fn rename(draft: &mut Draft, writers: &BTreeMap<String, Vec<String>>) {
     for task in &mut draft.tasks {
         let ClassDraft::RealTime(task) = &mut task.class else { continue };
-        let ArrivalDraft::Sporadic { triggers, .. } = &mut task.arrival else { continue };
+        let (ArrivalDraft::Sporadic { triggers, .. } | ArrivalDraft::Aperiodic { triggers }) =
+            &mut task.arrival
+        else {
+            continue;
+        };
         let parts = std::mem::take(triggers).into_iter().flat_map(|trigger| {
             let names: Vec<String> = match writers.get(&trigger.channel) {
                 None => vec![trigger.channel.clone()],

@@ -101,7 +101,9 @@ fn unfit(draft: &Draft, party: PartyId) -> Option<(&'static str, &'static str)> 
         return Some(("is not real-time, so it runs at unknown instants", "class"));
     };
     match task.arrival {
-        ArrivalDraft::Sporadic { .. } => Some(("is released by a queue, at unknown instants", "arrival")),
+        ArrivalDraft::Sporadic { .. } | ArrivalDraft::Aperiodic { .. } => {
+            Some(("is released by a queue, at unknown instants", "arrival"))
+        }
         ArrivalDraft::Periodic { period, .. } if task.deadline > period => {
             Some(("may have several jobs at once: its deadline is longer than its period", "deadline"))
         }

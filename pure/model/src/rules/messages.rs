@@ -220,11 +220,11 @@ pub(super) fn looks(draft: &Draft, channel: &ChannelDraft, reader: PartyId, faul
     let [from, to, overflow] = ["from", "to", "overflow"].map(|key| format!("channels.{name}.{key}"));
     let PartyId::Task(id) = reader else { return };
     let task = &draft.tasks[id.index()];
-    let ClassDraft::RealTime(RealTimeDraft {
-        arrival: ArrivalDraft::Sporadic { triggers, device, .. }, ..
-    }) = &task.class
-    else {
-        return;
+    let ClassDraft::RealTime(RealTimeDraft { arrival, .. }) = &task.class else { return };
+    let (triggers, device) = match arrival {
+        ArrivalDraft::Periodic { .. } => return,
+        ArrivalDraft::Sporadic { triggers, device, .. } => (triggers, device.as_deref()),
+        ArrivalDraft::Aperiodic { triggers } => (triggers, None),
     };
     if triggers.is_empty() && device.is_none()
         || triggers.iter().any(|trigger| trigger.channel == channel.name)
@@ -243,11 +243,11 @@ pub(super) fn looks(draft: &Draft, channel: &ChannelDraft, reader: PartyId, faul
     }
     let noun = channel.noun();
     let message = format!("{noun} `{name}`: nothing bounds when `{}` looks at it", task.name);
-    let arrival = format!("tasks.{}.arrival", task.name);
+    let at_arrival = format!("tasks.{}.arrival", task.name);
     let fault = Fault::error(
         codes::NO_DELIVERY,
         message,
-        KeyPath::value(arrival.as_str()),
+        KeyPath::value(at_arrival.as_str()),
         match (device.is_some(), triggers.is_empty()) {
             (true, true) => "a device releases it",
             (true, false) => "a device and other channels release it",
@@ -255,8 +255,13 @@ pub(super) fn looks(draft: &Draft, channel: &ChannelDraft, reader: PartyId, faul
         },
     )
     .also(at(channel, "to"), if channel.broadcast { "its readers" } else { "its receiver" })
-    .help(format!("let the {noun} release it, too: add \"{name}\" to `triggers`; or make it periodic"));
+    .help(match arrival {
+        ArrivalDraft::Aperiodic { .. } => {
+            format!("let the {noun} release it, too: add \"{name}\" to `aperiodic`")
+        }
+        _ => format!("let the {noun} release it, too: add \"{name}\" to `triggers`; or make it periodic"),
+    });
     let overflow = (channel.kind == ChannelKind::Bulk).then_some(overflow.as_str());
-    let rests_on: Vec<&str> = [from.as_str(), &to, &arrival].into_iter().chain(overflow).collect();
+    let rests_on: Vec<&str> = [from.as_str(), &to, &at_arrival].into_iter().chain(overflow).collect();
     faults.push_resting_on(fault, &rests_on);
 }

@@ -10,6 +10,7 @@
 //! Cost: O(n log n) in the size of the draft, without the search for the nearest name to an unresolved one.
 
 mod alarms;
+mod aperiodic;
 mod broadcasts;
 mod bulk;
 mod chains;
@@ -37,8 +38,8 @@ use taut_time::Duration;
 
 use crate::{
     Arrival, ArrivalDraft, Chain, Channel, ChannelDraft, ChannelId, Class, ClassDraft, Client, ClientDraft,
-    CoreId, Draft, Fault, Model, OnFailure, OnFailureDraft, RealTime, RealTimeDraft, Section, SectionDraft,
-    Service, ServiceDraft, Severity, Task, TaskDraft, codes,
+    CoreId, Draft, Fault, Model, OnFailure, OnFailureDraft, Overrun, RealTime, RealTimeDraft, Section,
+    SectionDraft, Service, ServiceDraft, Severity, Stated, Task, TaskDraft, TriggerDraft, codes,
 };
 use channels::Link;
 use faults::Faults;
@@ -73,6 +74,7 @@ pub(crate) fn build(mut draft: Draft) -> (Option<Model>, Vec<Fault>) {
     flows::check(&draft, &links, &mut faults);
     triggers::check(&draft, &names, &links, &mut faults);
     traffic::check(&draft, &links, &mut faults);
+    aperiodic::check(&draft, &links, &mut faults);
     let chains = chains::check(&draft, &names, &mut faults);
     names.unused(&links, &mut faults);
 
@@ -177,7 +179,7 @@ fn real_time(draft: &Draft, names: &Names<'_>, task: &RealTimeDraft) -> Option<R
     let segments = segments::ordered(&task.segments, names, &mut sections)?.0;
     Some(RealTime {
         arrival: arrival(names, &task.arrival)?,
-        stated: task.stated,
+        stated: stated(task),
         evidence: task.evidence.clone(),
         sections,
         segments,
@@ -189,15 +191,29 @@ fn real_time(draft: &Draft, names: &Names<'_>, task: &RealTimeDraft) -> Option<R
     })
 }
 
+/// What is stated of a task. No release of an aperiodic task falls due while its job runs, so a late one goes on.
+fn stated(task: &RealTimeDraft) -> Stated {
+    match task.arrival {
+        ArrivalDraft::Aperiodic { .. } => Stated { on_overrun: Overrun::RunOn, ..task.stated },
+        ArrivalDraft::Periodic { .. } | ArrivalDraft::Sporadic { .. } => task.stated,
+    }
+}
+
 fn arrival(names: &Names<'_>, arrival: &ArrivalDraft) -> Option<Arrival<ChannelId>> {
     Some(match arrival {
         ArrivalDraft::Periodic { period, offset } => Arrival::Periodic { period: *period, offset: *offset },
         ArrivalDraft::Sporadic { min_gap, triggers, device } => {
-            let triggers = triggers.iter().map(|trigger| names.channel(&trigger.channel));
-            let triggers = triggers.collect::<Option<_>>()?;
+            let triggers = channels_of(names, triggers)?;
             Arrival::Sporadic { min_gap: *min_gap, triggers, device: device.clone() }
         }
+        ArrivalDraft::Aperiodic { triggers } => {
+            Arrival::Aperiodic { triggers: channels_of(names, triggers)? }
+        }
     })
+}
+
+fn channels_of(names: &Names<'_>, triggers: &[TriggerDraft]) -> Option<Vec<ChannelId>> {
+    triggers.iter().map(|trigger| names.channel(&trigger.channel)).collect()
 }
 
 fn section(names: &Names<'_>, section: &SectionDraft) -> Option<Section> {

@@ -40,11 +40,12 @@ fn min_gap(gap: Option<Duration>, path: String, faults: &mut Faults<'_>) {
 }
 
 impl ArrivalDraft {
-    /// T, and its key.
+    /// T, and its key; zero if there is no least time between two jobs.
     pub(super) fn period(&self) -> (Duration, &'static str) {
         match self {
             Self::Periodic { period, .. } => (*period, "periodic"),
             Self::Sporadic { min_gap, .. } => (*min_gap, "sporadic"),
+            Self::Aperiodic { .. } => (Duration::ZERO, "aperiodic"),
         }
     }
 }
@@ -77,7 +78,7 @@ fn known_period(name: &str, task: &RealTimeDraft, faults: &Faults<'_>) -> Option
 
 fn period(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
     let (period, place) = period_of(name, task);
-    if period.is_zero() {
+    if period.is_zero() && !matches!(task.arrival, ArrivalDraft::Aperiodic { .. }) {
         let message = format!("task `{name}` has a period of zero");
         faults.push(
             Fault::error(codes::ZERO_PERIOD, message, place, "zero")

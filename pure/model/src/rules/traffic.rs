@@ -43,14 +43,12 @@ fn period(draft: &Draft, party: PartyId) -> Option<(Duration, KeyPath)> {
 fn released_by(draft: &Draft, party: PartyId) -> Option<&str> {
     let PartyId::Task(id) = party else { return None };
     match &draft.tasks[id.index()].class {
-        ClassDraft::RealTime(RealTimeDraft {
-            arrival: ArrivalDraft::Sporadic { triggers, device: None, .. },
-            ..
-        }) => {
-            let [only] = triggers.as_slice() else { return None };
-            Some(&only.channel)
+        ClassDraft::RealTime(RealTimeDraft { arrival, .. }) => {
+            let is_by_device = matches!(arrival, ArrivalDraft::Sporadic { device: Some(_), .. });
+            let [only] = arrival.triggers() else { return None };
+            (!is_by_device).then_some(&only.channel)
         }
-        _ => None,
+        ClassDraft::BestEffort(_) => None,
     }
 }
 

@@ -19,7 +19,12 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
     let mut released_by: Vec<Vec<TaskId>> = vec![Vec::new(); draft.tasks.len()];
     for (id, task) in (0..u16::MAX).map(TaskId).zip(&draft.tasks) {
         let ClassDraft::RealTime(real_time) = &task.class else { continue };
-        let ArrivalDraft::Sporadic { triggers, device, .. } = &real_time.arrival else { continue };
+        let triggers = real_time.arrival.triggers();
+        let device = match &real_time.arrival {
+            ArrivalDraft::Periodic { .. } => continue,
+            ArrivalDraft::Sporadic { device, .. } => device.as_ref(),
+            ArrivalDraft::Aperiodic { .. } => None,
+        };
         count(&task.name, (triggers, device.is_some()), faults);
         if let Some(device) = device {
             released_by_device(draft, (id, &task.name), device, faults);
@@ -223,10 +228,10 @@ fn circle(draft: &Draft, backwards: &[usize]) -> Fault {
     }
     let name = |task: usize| draft.tasks[task].name.as_str();
     let trigger = |task: usize| match &draft.tasks[task].class {
-        ClassDraft::RealTime(RealTimeDraft { arrival: ArrivalDraft::Sporadic { triggers, .. }, .. }) => {
-            triggers.first().map(|trigger| place(name(task), trigger))
+        ClassDraft::RealTime(RealTimeDraft { arrival, .. }) => {
+            arrival.triggers().first().map(|trigger| place(name(task), trigger))
         }
-        _ => None,
+        ClassDraft::BestEffort(_) => None,
     };
     let trigger = |task: usize| trigger(task).unwrap_or(KeyPath::value(format!("tasks.{}", name(task))));
     let shown = tasks.iter().chain(tasks.first()).map(|t| format!("`{}`", name(*t)));

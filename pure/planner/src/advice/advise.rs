@@ -24,6 +24,10 @@ pub fn advise_task(model: &Model, name: &str) -> Option<String> {
     let proof = Proof::find(model, Effort::Whole, &mut Vec::new());
     let mut text = String::from("tests\n");
     text += &lines(&tests(model, &proof, task, now));
+    if now.arrival.is_aperiodic() {
+        // Its deadline, if it states one, is that of values: it follows from what its channels hold.
+        return Some(text);
+    }
     let placement = proof.placements.placements.iter().position(|placement| placement.who == Who::Task(task));
     let shared = proof.shared.as_ref().zip(placement);
     if let Some(why) =

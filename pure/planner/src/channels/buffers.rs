@@ -227,6 +227,8 @@ fn touching(model: &Model, channel: &Channel, bounds: &ResponseBounds) -> Option
     };
     let writer = match channel.writer {
         PartyId::Task(task) => match &model.task(task).class {
+            // Nothing bounds how often it writes.
+            Class::RealTime(task) if task.arrival.is_aperiodic() => return None,
             Class::RealTime(task) => {
                 WriterTiming { period: task.arrival.period(), within: bound(channel.writer)? }
             }

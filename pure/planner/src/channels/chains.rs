@@ -127,7 +127,8 @@ impl Known<'_> {
         Some(end_to_end::ChainTask {
             arrivals: match task.arrival {
                 Arrival::Periodic { .. } => ArrivalPattern::Periodic,
-                Arrival::Sporadic { .. } => ArrivalPattern::Sporadic,
+                // The model refuses chains through aperiodic tasks.
+                Arrival::Sporadic { .. } | Arrival::Aperiodic { .. } => ArrivalPattern::Sporadic,
             },
             period: task.arrival.period(),
             response,

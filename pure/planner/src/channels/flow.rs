@@ -13,6 +13,7 @@ use taut_time::Duration;
 use crate::response::bounds::ResponseBounds;
 
 use crate::channels::alarms;
+use crate::channels::aperiodic;
 use crate::channels::broadcasts;
 use crate::channels::buffers;
 use crate::channels::bulk;
@@ -142,6 +143,7 @@ pub(crate) fn takes(channel: &Channel, triggered: bool) -> u32 {
 pub(crate) fn follows(arrival: &Arrival<ChannelId>, id: ChannelId) -> Option<bool> {
     match arrival {
         Arrival::Periodic { .. } => Some(false),
+        Arrival::Aperiodic { .. } => None,
         Arrival::Sporadic { triggers, .. } => {
             triggers.contains(&id).then_some(arrival.sole_trigger().is_some())
         }
@@ -229,6 +231,10 @@ fn carried(model: &Model, id: ChannelId, bounds: &ResponseBounds, faults: &mut V
     let mut realisation = Realisation::of(mechanism);
     let by = if pinned.is_some() { "pinned; " } else { "" };
     realisation.reason = format!("{by}{parties}");
+    if let Some(task) = aperiodic::released(model, id) {
+        aperiodic::bound(model, id, task, bounds, &mut realisation, faults);
+        return realisation;
+    }
     match &channel.lane {
         Some(_) if channel.is_timed() => alarms::bound(model, id, bounds, &mut realisation, faults),
         Some(lane) => lane_of(model, (id, lane.order), bounds, &mut realisation, faults),
@@ -362,8 +368,7 @@ pub(crate) fn hold(
             realisation.capacity_reason = Some(reason);
         }
         (None, None) => {
-            let twice = channel.takes_per_release.saturating_mul(2);
-            realisation.capacity = twice.max(channel.sends_per_release).min(CAPACITY_MAX);
+            realisation.capacity = without_bound(channel);
             let nothing = "the number of waiting values has no bound, so the queue can be full: twice what its reader takes at \
                  once";
             realisation.capacity_reason = Some(nothing.into());
@@ -371,10 +376,15 @@ pub(crate) fn hold(
     }
 }
 
-/// The capacity of a queue whose readers are not real-time, if the manifest states none: the values that its writer
-/// sends in a second, and at least those of two of its jobs. Nothing bounds how seldom such a reader looks, so a
-/// second is a choice, and no bound.
+/// The capacity of a queue in which any number of values may want to wait, if the manifest states none.
+pub(crate) fn without_bound(channel: &Channel) -> u32 {
+    channel.takes_per_release.saturating_mul(2).max(channel.sends_per_release).min(CAPACITY_MAX)
+}
+
+/// The capacity of a queue whose readers are not real-time, if the manifest states none: what a second brings at most.
+/// Nothing bounds how long such a reader looks away, so a second is a choice, and no bound.
 fn second(model: &Model, channel: &Channel) -> (u32, String) {
+    const APERIODIC_JOBS: u32 = 16;
     const SECOND_NS: u64 = 1_000_000_000;
     let period = match channel.writer {
         PartyId::Task(task) => match &model.task(task).class {
@@ -383,6 +393,12 @@ fn second(model: &Model, channel: &Channel) -> (u32, String) {
         },
         PartyId::Client(_) => Duration::ZERO,
     };
+    if period.is_zero() {
+        let most = channel.sends_per_release.saturating_mul(APERIODIC_JOBS).min(CAPACITY_MAX);
+        let reason =
+            "nothing bounds how often its writer sends, nor how seldom a reader looks: what a few jobs send";
+        return (most, reason.into());
+    }
     let sends = u64::from(channel.sends_per_release);
     let of_a_second = SECOND_NS.div_ceil(period.as_ns().max(1)).saturating_mul(sends);
     let brought = of_a_second.max(2 * sends);

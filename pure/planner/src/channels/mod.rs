@@ -4,6 +4,7 @@
 //! How channels are realised, and how long data takes along chains of them.
 
 pub(crate) mod alarms;
+pub(crate) mod aperiodic;
 pub(crate) mod broadcasts;
 pub(crate) mod buffers;
 pub(crate) mod bulk;

@@ -5,6 +5,7 @@
 
 use crate::overheads::{budget, watched};
 use crate::placement::{CorePlacement, Placement, Placements, Who};
+use crate::response::backlog;
 use crate::response::shared;
 use crate::response::waits;
 use std::cmp::Ordering;
@@ -39,9 +40,11 @@ impl<'m> Placements<'m> {
         // A task that runs in a server has no placement of its own.
         let tasks = model.real_time().filter(|(.., task)| task.server.is_none());
         let tasks = tasks.map(|(id, task, real_time)| placement(Who::Task(id), &task.name, real_time));
-        let server = |(at, server): (usize, &'m Server)| Placement {
-            back_to_back: server.back_to_back(),
-            ..placement(Who::Server(at), &server.name, &server.as_task)
+        let server = |(at, server): (usize, &'m Server)| {
+            let own = placement(Who::Server(at), &server.name, &server.as_task);
+            let wakes = charges.switches(2 * backlog::wakes(model, at)).ok();
+            let cost = wakes.and_then(|wakes| own.cost.checked_add(wakes)).unwrap_or(Duration::MAX);
+            Placement { back_to_back: server.back_to_back(), cost, ..own }
         };
         let mut placements: Vec<Placement<'m>> =
             tasks.chain(model.servers().iter().enumerate().map(server)).collect();
@@ -190,7 +193,7 @@ fn arrivals(model: &Model, task: &RealTime) -> ArrivalPattern {
         // How long it waits for other tasks depends on those.
         Arrival::Periodic { .. } if task.waits.by > task.jitter => ArrivalPattern::Driven,
         Arrival::Periodic { offset, .. } => ArrivalPattern::Phased(*offset),
-        Arrival::Sporadic { device: Some(_), .. } => ArrivalPattern::Sporadic,
+        Arrival::Sporadic { device: Some(_), .. } | Arrival::Aperiodic { .. } => ArrivalPattern::Sporadic,
         Arrival::Sporadic { triggers, .. } => {
             // An alarm releases its receiver at an instant that its setter chooses; and a receiver may fall behind a
             // sender that takes blocks back.

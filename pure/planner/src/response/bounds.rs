@@ -10,6 +10,8 @@ pub(crate) struct ResponseBound {
     pub(crate) proven: bool,
     /// The task's core and priority; none in a server, or where the caller does not need them.
     pub(crate) place: Option<(usize, u8)>,
+    /// R_s of the server of an aperiodic task, if it is proven: see [`crate::response::backlog`].
+    pub(crate) supply: Option<Duration>,
 }
 
 /// Response bounds by task; none for a best-effort task.

@@ -4,6 +4,7 @@
 //! Cores, priorities and response times: what is proven of tasks.
 
 pub(crate) mod assignment;
+pub(crate) mod backlog;
 pub(crate) mod bounds;
 pub(crate) mod cores;
 pub(crate) mod proof;

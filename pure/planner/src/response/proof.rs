@@ -62,7 +62,8 @@ impl<'m> Proof<'m> {
             let response = bound.unwrap_or(placement.task.deadline);
             if let Who::Task(id) = placement.who {
                 let place = Some((placement.core, placement.priority));
-                bounds[id.index()] = Some(ResponseBound { response, proven: bound.is_some(), place });
+                bounds[id.index()] =
+                    Some(ResponseBound { response, proven: bound.is_some(), place, supply: None });
             }
             served &= bound.is_some();
         }
@@ -70,8 +71,12 @@ impl<'m> Proof<'m> {
             let Some(server) = real_time.server else { continue };
             let found = serve::response(model, &placements, shared.as_ref(), server, real_time);
             let response = found.response.unwrap_or(real_time.deadline);
-            bounds[id.index()] =
-                Some(ResponseBound { response, proven: found.response.is_some(), place: None });
+            bounds[id.index()] = Some(ResponseBound {
+                response,
+                proven: found.response.is_some(),
+                place: None,
+                supply: found.supply,
+            });
             served &= found.response.is_some();
         }
         Self { placements, shared, bounds, served }

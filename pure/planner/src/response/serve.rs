@@ -9,16 +9,20 @@
 //! budget within every period treats it as a task without jitter.
 //!
 //! A real-time task in a server is alone in it. Its jobs are the server's requests, C + 2x each; J and the release
-//! latency come before a request. [`taut_analysis::uni::server`] bounds how the budget serves them.
+//! latency come before a request. [`taut_analysis::uni::server`] bounds how the budget serves them. Of an aperiodic task
+//! [`backlog`] bounds how long jobs take that wait.
 
 use taut_analysis::overheads::Charges;
-use taut_analysis::uni::server::{self, Requests, deferrable, polling, sporadic};
+use taut_analysis::uni::server::{
+    self, Requests, ServerBacklog, ServerResponse, deferrable, polling, sporadic,
+};
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{Class, Fault, KeyPath, Model, RealTime, ServerPolicy, Task, codes};
 use taut_plan::{ServerPlan, TermPlan};
 use taut_time::Duration;
 
 use crate::placement::{Placements, Who};
+use crate::response::backlog;
 use crate::response::proof;
 use crate::response::shared::Shared;
 
@@ -49,6 +53,7 @@ pub(crate) fn servers(
             period: server.period(),
             response,
             served: response.and_then(|response| served(server, response, &tasks)),
+            backlog: response.map_or(Vec::new(), |used| backlog::plan(model, used, &tasks)),
             tasks: tasks.iter().map(|task| task.name.clone()).collect(),
         });
     }
@@ -79,6 +84,8 @@ pub(crate) struct Found {
     pub(crate) response: Option<Duration>,
     pub(crate) test: String,
     pub(crate) terms: Vec<TermPlan>,
+    /// R_s, for an aperiodic task.
+    pub(crate) supply: Option<Duration>,
     /// Why R is not shown, and a bound past the deadline; none if R is shown, or if the server itself is not.
     why: Option<(String, Option<Duration>)>,
 }
@@ -93,11 +100,12 @@ pub(crate) fn response(
 ) -> Found {
     let test =
         "requests to a server with a budget per period (Sprunt et al. 1989; Shin & Lee 2003) (sufficient)";
-    let mut found = Found { response: None, test: test.into(), terms: Vec::new(), why: None };
+    let mut found = Found { response: None, test: test.into(), terms: Vec::new(), supply: None, why: None };
     let placement = placements.placements.iter().position(|placement| placement.who == Who::Server(server));
     let Some(used) = placement.and_then(|placement| budget_used(placements, shared, placement)) else {
         return found;
     };
+    found.supply = task.arrival.is_aperiodic().then_some(used);
     let asked = ask(model, server, used, task);
     let (time, late, switches) = match asked {
         Ok((Verdict::Schedulable(answer), late, switches)) => (answer.time, late, switches),
@@ -145,6 +153,11 @@ pub(crate) fn response(
     found
 }
 
+/// The server as the analysis takes it, whose budget is used up within `used`.
+pub(crate) fn supply(server: &taut_model::Server, used: Duration) -> server::ServerSupply {
+    server::ServerSupply { budget: server.budget(), period: server.period(), response: used }
+}
+
 /// The verdict on the response times of a task's jobs from release, how late the release is, and the time that
 /// context switches take.
 fn ask(
@@ -158,9 +171,19 @@ fn ask(
     let late = charges.released(task.jitter)?;
     let switches = charges.to_and_from()?;
     let cost = charges.job(task.cost().ok_or(Overflow)?)?;
+    if task.arrival.is_aperiodic() {
+        // From its arrival a job waits for no other one.
+        let verdict = backlog::of_server(server, used, cost)?;
+        let past = |verdict: ServerBacklog| ServerResponse {
+            time: verdict.time,
+            request: 1,
+            budgets: verdict.budgets,
+        };
+        return Ok((verdict.map(past), late, switches));
+    }
     let period = task.arrival.period();
     let requests = Requests { cost, period, jitter: late, deadline: task.deadline.saturating_sub(late) };
-    let supply = server::ServerSupply { budget: server.budget(), period: server.period(), response: used };
+    let supply = supply(server, used);
     let verdict = match server.policy {
         ServerPolicy::Polling => polling::response(supply, requests)?,
         ServerPolicy::Deferrable => deferrable::response(supply, requests)?,

@@ -69,6 +69,7 @@ fn event_of(kind: Kind) -> Event {
 fn each_event_is_shown() {
     let mut plan = plan();
     plan.servers.push(ServerPlan {
+        backlog: Vec::new(),
         name: "spare".to_owned(),
         policy: ServerPolicy::Deferrable,
         cpu: 0,

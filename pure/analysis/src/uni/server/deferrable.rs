@@ -18,7 +18,9 @@
 //! using any of that, they would take the core for longer than T_s − C_s at a stretch, against A1 (R_s ≤ T_s). So
 //! within `first`, C_s has been served in any case.
 
-use super::{Requests, ServerResponse, ServerSupply};
+use taut_time::Duration;
+
+use super::{Requests, ServerBacklog, ServerResponse, ServerSupply};
 use crate::uni::fp::preemptive::FpTask;
 use crate::{Overflow, Verdict};
 use taut_model::ArrivalPattern;
@@ -38,4 +40,13 @@ pub fn response(server: ServerSupply, requests: Requests) -> Result<Verdict<Serv
     let response = u128::from(server.response.as_ns());
     let light = u128::from(server.period.as_ns()) + response;
     super::response(server, unused + response, Some(light), requests)
+}
+
+/// Bounds how long `service` takes from any instant on at which it waits.
+///
+/// # Errors
+/// [`Overflow`] if a time does not fit.
+pub fn backlog(server: ServerSupply, service: Duration) -> Result<Verdict<ServerBacklog>, Overflow> {
+    let unused = u128::from(server.period.saturating_sub(server.budget).as_ns());
+    super::backlog(server, unused + u128::from(server.response.as_ns()), service)
 }

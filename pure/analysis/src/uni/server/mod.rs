@@ -29,6 +29,12 @@
 //! deferrable one, fit into one budget, there is always budget left: R = R_s. By induction: each request is served
 //! within R_s of its arrival, because the service in the window around it, at most T_s long, is at most C_s; so what
 //! is charged to a budget arrived in that window. A polling server has no such case, since it gives its budget up.
+//!
+//! **A backlog.** `backlog` bounds how long x of service takes from any instant on at which that much waits, whatever arrives
+//! later behind it: f(x). Nothing about the arrivals is assumed, so it holds for requests without a least time between
+//! two. The instant may lie in the middle of a backlog, because what the servers' files say of the first budget holds for
+//! any instant from which on requests wait: of the budgets before it they only use how they may have been used up. The
+//! rest of a request in service counts as a whole one.
 
 pub mod deferrable;
 pub mod polling;
@@ -72,6 +78,36 @@ pub struct ServerResponse {
     pub request: u64,
     /// How many periods of the server it takes from the start of the backlog.
     pub budgets: u64,
+}
+
+/// A bound on how long a backlog takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerBacklog {
+    /// f(x): from an instant at which it waits until it is served.
+    pub time: Duration,
+    /// n: how many budgets it takes.
+    pub budgets: u64,
+}
+
+/// How long `service` takes that waits from some instant on, if the first budget from there is used up within `first`.
+fn backlog(server: ServerSupply, first: u128, service: Duration) -> Result<Verdict<ServerBacklog>, Overflow> {
+    let wide = |time: Duration| u128::from(time.as_ns());
+    let (budget, period, service) = (wide(server.budget), wide(server.period), wide(service));
+    if period == 0 {
+        return Ok(Verdict::NotApplicable(Assumption::PositivePeriod));
+    }
+    if budget == 0 || server.budget > server.response || server.response > server.period {
+        return Ok(Verdict::NotApplicable(Assumption::ServedInPeriod));
+    }
+    let count = service.div_ceil(budget).max(1);
+    // All numbers are below 2⁶⁴, so their products are below 2¹²⁸.
+    let whole = first.checked_add((count - 1) * period).ok_or(Overflow)?;
+    let time = whole - (count * budget - service).min(whole);
+    let narrow = |n: u128| u64::try_from(n).map_err(|_| Overflow);
+    Ok(Verdict::Schedulable(ServerBacklog {
+        time: Duration::from_ns(narrow(time)?),
+        budgets: narrow(count)?,
+    }))
 }
 
 /// R of requests, if the first budget after the start of a backlog is used up within `first`, and if there is always

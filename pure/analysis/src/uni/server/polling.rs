@@ -13,14 +13,16 @@
 //! **Why first.** A request that arrives just after the server looked waits for the next period, which begins within
 //! T_s, and that budget is used up R_s later. A server that looks late because it was delayed only finds more.
 
-use super::{Requests, ServerResponse, ServerSupply};
+use taut_time::Duration;
+
+use super::{Requests, ServerBacklog, ServerResponse, ServerSupply};
 use crate::uni::fp::preemptive::FpTask;
 use crate::{Overflow, Verdict};
 use taut_model::ArrivalPattern;
 
 /// The server as less urgent tasks see it.
 pub fn interference(server: ServerSupply) -> FpTask {
-    let jitter = taut_time::Duration::ZERO;
+    let jitter = Duration::ZERO;
     FpTask { cost: server.budget, period: server.period, jitter, arrivals: ArrivalPattern::Driven }
 }
 
@@ -31,4 +33,13 @@ pub fn interference(server: ServerSupply) -> FpTask {
 pub fn response(server: ServerSupply, requests: Requests) -> Result<Verdict<ServerResponse>, Overflow> {
     let first = u128::from(server.period.as_ns()) + u128::from(server.response.as_ns());
     super::response(server, first, None, requests)
+}
+
+/// Bounds how long `service` takes from any instant on at which it waits.
+///
+/// # Errors
+/// [`Overflow`] if a time does not fit.
+pub fn backlog(server: ServerSupply, service: Duration) -> Result<Verdict<ServerBacklog>, Overflow> {
+    let first = u128::from(server.period.as_ns()) + u128::from(server.response.as_ns());
+    super::backlog(server, first, service)
 }

@@ -22,14 +22,16 @@
 //! backlog. The part is replenished T_s later and used up R_s after that. The finer the parts, the closer the last
 //! one comes to T_s + R_s, with the C_s before it at a stretch.
 
-use super::{Requests, ServerResponse, ServerSupply};
+use taut_time::Duration;
+
+use super::{Requests, ServerBacklog, ServerResponse, ServerSupply};
 use crate::uni::fp::preemptive::FpTask;
 use crate::{Overflow, Verdict};
 use taut_model::ArrivalPattern;
 
 /// The server as less urgent tasks see it.
 pub fn interference(server: ServerSupply) -> FpTask {
-    let jitter = taut_time::Duration::ZERO;
+    let jitter = Duration::ZERO;
     FpTask { cost: server.budget, period: server.period, jitter, arrivals: ArrivalPattern::Driven }
 }
 
@@ -40,4 +42,13 @@ pub fn interference(server: ServerSupply) -> FpTask {
 pub fn response(server: ServerSupply, requests: Requests) -> Result<Verdict<ServerResponse>, Overflow> {
     let first = u128::from(server.period.as_ns()) + u128::from(server.response.as_ns());
     super::response(server, first, Some(server.period.as_ns().into()), requests)
+}
+
+/// Bounds how long `service` takes from any instant on at which it waits.
+///
+/// # Errors
+/// [`Overflow`] if a time does not fit.
+pub fn backlog(server: ServerSupply, service: Duration) -> Result<Verdict<ServerBacklog>, Overflow> {
+    let first = u128::from(server.period.as_ns()) + u128::from(server.response.as_ns());
+    super::backlog(server, first, service)
 }

@@ -256,7 +256,8 @@ impl Footprint for Counted {
 fn bounds(model: &Model, tasks: &[TaskId], responses: &[Duration]) -> ResponseBounds {
     let mut bounds: ResponseBounds = vec![None; model.tasks().len()];
     for (task, response) in tasks.iter().zip(responses) {
-        bounds[task.index()] = Some(ResponseBound { response: *response, proven: true, place: None });
+        bounds[task.index()] =
+            Some(ResponseBound { response: *response, proven: true, place: None, supply: None });
     }
     bounds
 }
