@@ -127,6 +127,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/bench", "a plan and its memory: `mmap` with MAP_POPULATE"),
     ("run/bench_events", "a plan and its memory: `mmap` with MAP_POPULATE"),
     ("run/bench_values", "a plan and its memory: `mmap` with MAP_POPULATE"),
+    ("run/bench_servers", "a plan and its memory: `mmap` with MAP_POPULATE"),
     ("run/broadcasts", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/bulk", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/devices", "opens sockets and timers"),

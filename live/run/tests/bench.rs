@@ -417,7 +417,6 @@ fn what_does_not_fit_the_manifest_is_refused() {
         said(Bench::with_plan(loaded(tables), setup).map(drop))
     };
     refused.push(of(&panel(""), |_| Ok(())));
-    refused.push(of(SERVED, |app| app.task("bulk", |_| Ok(each(|_| Ok(()))))));
     refused.push(said(Bench::new("no/taut.lock", |_| Ok(())).map(drop)));
     let expected = [
         "the manifest has no client `screen`",
@@ -437,23 +436,10 @@ fn what_does_not_fit_the_manifest_is_refused() {
         "a party cannot act every 0 ns",
         "channel `shown` carries other values in the code than in the manifest\n  manifest: u64\n  code:     u32",
         "task `control` is in the manifest, but the code does not use it",
-        "task `bulk` is in server `share`, and a bench has no servers; test its code by itself",
         "there is no no/taut.lock: `taut plan` makes it from the manifest",
     ];
     assert_eq!(refused, expected);
 }
-
-const SERVED: &str = r#"
-[servers.share]
-policy = "deferrable"
-budget = "2ms"
-period = "10ms"
-[tasks.bulk]
-arrival = { periodic = "50ms" }
-deadline = "50ms"
-wcet = { value = "1ms", source = "guess" }
-server = "share"
-"#;
 
 /// What jobs took: the sender and the value.
 type Taken = Arc<Mutex<Vec<(String, u64)>>>;

@@ -25,8 +25,8 @@ use std::sync::Arc;
 
 use taut_boot::{LoadError, LoadedPlan};
 use taut_event::file::Head;
-use taut_event::{Ending, Kind, Record};
-use taut_plan::{ChannelKind, ClassPlan, Plan};
+use taut_event::{Ending, Event, Kind, Record};
+use taut_plan::{ChannelKind, Plan};
 use taut_policy::Misuse;
 use taut_time::{Duration, Instant};
 use taut_trace::{RecordingWriter, RingOwner, ring};
@@ -90,9 +90,11 @@ struct Script {
 /// the instant at which the job began. So a value is never there before a real job could have sent it, and
 /// the latencies of chains include all execution.
 ///
-/// **What a bench does not show.** Sections of resources take no time, so no job is blocked; there are no
-/// servers; a best-effort task or client does nothing but what the test does in its place ([`Bench::task`],
-/// [`Bench::client`]). A bench shows what the code does; the plan's bounds cover what the machine adds.
+/// **Servers** have their budgets in virtual time: a real-time task in one runs as its budget lets it.
+///
+/// **What a bench does not show.** Sections of resources take no time, so no job is blocked; a best-effort task or client does
+/// nothing but what the test does in its place ([`Bench::task`], [`Bench::client`]), and uses no budget. A bench shows what the code
+/// does, and the plan's bounds what the machine may add.
 pub struct Bench {
     // What borrows from the environment is dropped before it.
     tasks: Vec<BenchTask>,
@@ -107,6 +109,8 @@ pub struct Bench {
     log: Vec<Record>,
     /// What is recorded of values, if something is.
     values: Option<BenchValues>,
+    /// What the last decision of a core changed for its servers.
+    turns: Vec<Event>,
     error_facts: String,
     has_ended: bool,
 }
@@ -122,8 +126,8 @@ impl Bench {
     /// Makes the application whose plan is `lock`, by the set-up that the program uses. Runs `start` of all components.
     ///
     /// # Errors
-    /// [`Error`] if the plan cannot be booted, or if the set-up fails or does not fit it; [`Error::Bench`] if the plan has what a
-    /// bench does not: a real-time task in a server.
+    /// [`Error`] if the plan cannot be booted, or if the set-up fails or does not fit it; [`Error::Bench`] if
+    /// there is no plan.
     pub fn new(
         lock: impl AsRef<Path>,
         setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
@@ -146,10 +150,6 @@ impl Bench {
         loaded: LoadedPlan,
         setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
     ) -> Result<Self, Error> {
-        if let Some((task, server)) = served(&loaded.plan) {
-            let what = "and a bench has no servers; test its code by itself";
-            return Err(Error::Bench(format!("task `{task}` is in server `{server}`, {what}")));
-        }
         let clock = Arc::new(BenchClock::default());
         clock.set(ORIGIN_NS);
         let environment = Environment::new(loaded, Arc::clone(&clock))?;
@@ -194,6 +194,7 @@ impl Bench {
             seed: 0,
             log: vec![begin],
             values: None,
+            turns: Vec::new(),
             error_facts,
             has_ended: false,
         };
@@ -454,14 +455,6 @@ impl Bench {
         let tap = self.parties.app.bench.as_ref().and_then(|bench| bench.tap_of(at));
         tap.ok_or_else(|| Error::Bench(format!("no party has sent anything to channel `{channel}` yet")))
     }
-}
-
-/// A real-time task in a server, and the server.
-fn served(plan: &Plan) -> Option<(&str, &str)> {
-    plan.tasks.iter().filter(|task| matches!(task.class, ClassPlan::RealTime { .. })).find_map(|task| {
-        let server = plan.server_of(&task.name)?;
-        Some((task.name.as_str(), server.name.as_str()))
-    })
 }
 
 fn cpu_number(cpu: u16) -> u8 {

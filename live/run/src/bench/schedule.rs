@@ -3,18 +3,20 @@
 
 //! The instants of a run in a bench.
 //!
-//! At one instant the order is: jobs end, core by core, and each runs its code; parties act; tasks are
-//! released, also by values that were just sent; and then each core decides. So a job that ends at the
-//! instant of another's release does not wait for that other, as in the simulator.
+//! At one instant the order is: jobs that end there, core by core, each of which runs its code now; parties that act;
+//! releases, those by values that were just sent included; and then each core decides, also where a server's budget ends or
+//! comes back. So a job that ends when another
+//! is released does not wait for it, as in the simulator.
 
 use taut_event::{Kind, Record};
 use taut_plan::Overrun;
 use taut_policy::{Remedy, Trouble};
-use taut_time::Duration;
+use taut_time::{Duration, Instant};
 
+use super::core::Core;
 use super::task::{BenchTask, Due};
 use super::values::BenchValues;
-use super::{Bench, ORIGIN_NS};
+use super::{Bench, ORIGIN_NS, cpu_number};
 use crate::Error;
 use crate::bench_resource::BenchJob;
 use crate::lifecycle::Released;
@@ -48,7 +50,8 @@ impl Bench {
             Some(self.tasks[task].job.as_ref()?.next_ns(since_ns))
         });
         let scripts = self.scripts.iter().map(|script| script.at_ns);
-        releases.chain(ends).chain(scripts).min().unwrap_or(NEVER)
+        let servers = self.cores.iter().map(Core::next_ns);
+        releases.chain(ends).chain(scripts).chain(servers).min().unwrap_or(NEVER)
     }
 
     fn instant(&mut self, now_ns: u64) -> Result<(), Error> {
@@ -203,11 +206,12 @@ impl Bench {
     /// Jobs whose place in their flows can be taken now become ready.
     fn admit_ready(&mut self) -> Result<(), Error> {
         self.admit();
+        let now_ns = self.clock.now_ns();
         for task in &mut self.tasks {
             let Some(job) = task.job.as_mut().filter(|job| !job.is_admitted) else { continue };
             if task.context.admit(job.released.number, true) {
                 job.is_admitted = true;
-                self.cores[task.core].release(task.local, job.released.at_ns)?;
+                self.cores[task.core].release(task.local, job.released.at_ns, now_ns)?;
             }
         }
         Ok(())
@@ -227,9 +231,12 @@ impl Bench {
     /// A core decides which job runs from now on. Returns whether that job ended instead: then the next job of its task may
     /// be ready for the core's next decision.
     fn decide(&mut self, core: usize, now_ns: u64) -> Result<bool, Error> {
-        let Self { cores, tasks, .. } = self;
-        let chosen = cores[core].decide(|task| tasks[task].job.as_ref().is_some_and(|job| job.sinks));
+        let Self { cores, tasks, turns, .. } = self;
+        let sinks = |task: usize| tasks[task].job.as_ref().is_some_and(|job| job.sinks);
+        let chosen = cores[core].decide(now_ns, sinks, turns)?;
         let before = cores[core].running;
+        self.record_turns(core, now_ns);
+        let cores = &mut self.cores;
         if chosen != before.map(|(task, _)| task) {
             cores[core].running = chosen.map(|task| (task, now_ns));
             if let Some((task, since_ns)) = before {
@@ -282,11 +289,12 @@ impl Bench {
         self.clock.begin_job();
         let goes_on = task.body.run_in_bench(&mut task.context, job.released, bench, now_ns);
         task.context.end_in_bench();
+        task.context.note_completion(now_ns);
         task.is_over |= !goes_on;
         if task.is_over {
             (task.due, task.waiting) = (None, std::collections::VecDeque::new());
         }
-        self.cores[task.core].complete()?;
+        self.cores[task.core].complete(task.local, now_ns)?;
         if let Some(next) = task.waiting.pop_front() {
             task.begin(next);
         }
@@ -296,6 +304,16 @@ impl Bench {
         self.parties.end_job();
         self.parties.has_acted = true;
         Ok(())
+    }
+
+    /// Records the servers of a core whose turns began or ended with its decision, as a dispatcher does.
+    fn record_turns(&mut self, core: usize, now_ns: u64) {
+        if self.turns.is_empty() {
+            return;
+        }
+        let cpu = self.parties.app.plan.cores.get(core).map_or(u8::MAX, |core| cpu_number(core.cpu));
+        let at = Instant::from_ns(now_ns);
+        self.log.extend(self.turns.drain(..).map(|turn| turn.record(at, cpu)));
     }
 
     /// Records an event of a task.
