@@ -68,7 +68,8 @@ enum Life {
 }
 
 /// The manifest of an application: periodic tasks that send to others, a receiver of a message, one of several triggers, one of
-/// alarms, devices, a state, a broadcast, values that leave the real-time side, services that come and go; a part of these.
+/// alarms, devices, a state, a broadcast, values that leave the real-time side, servers with a periodic and an aperiodic task,
+/// services that come and go; a part of these.
 pub(crate) fn manifest(draw: &mut Draw) -> String {
     let dispatched = draw.chance(40);
     let executor = if dispatched { "executor = \"dispatched\"\n" } else { "" };
@@ -205,6 +206,12 @@ fn channels(text: &mut String, draw: &mut Draw, senders: &[String]) {
     if draw.chance(60) {
         broadcast(text, draw, senders);
     }
+    if draw.chance(40) {
+        aperiodic(text, draw, senders);
+    }
+    if draw.chance(30) {
+        served(text, draw);
+    }
     if draw.chance(60) && senders.len() > 1 {
         let others = senders[2..].iter().map(String::as_str).chain(["noise"]).filter(|_| draw.chance(40));
         let from: Vec<&str> = std::iter::once(senders[0].as_str()).chain(others).collect();
@@ -290,6 +297,57 @@ fn broadcast(text: &mut String, draw: &mut Draw, senders: &[String]) {
     );
 }
 
+fn server(text: &mut String, draw: &mut Draw, name: &str) {
+    let policy = draw.one_of(&["polling", "deferrable", "sporadic"]);
+    let (budget, period) = (draw.pick(400, 1_200), draw.one_of(&[6, 8, 12]));
+    let _ = write!(
+        text,
+        "[servers.{name}]\npolicy = \"{policy}\"\nbudget = \"{budget}us\"\nperiod = \"{period}ms\"\n"
+    );
+}
+
+/// A task without a least gap, which values of any rate release.
+fn aperiodic(text: &mut String, draw: &mut Draw, senders: &[String]) {
+    server(text, draw, "any");
+    let wcet = draw.pick(60, 900);
+    let of_message = draw.chance(50);
+    let triggers = if of_message { "[\"wishes\", \"orders\"]" } else { "\"orders\"" };
+    let _ = write!(
+        text,
+        "[tasks.obeys]\narrival = {{ aperiodic = {triggers} }}\nserver = \"any\"\n\
+         wcet = {{ value = \"{wcet}us\", source = \"guess\" }}\n[tasks.asker]\nclass = \"best-effort\"\n"
+    );
+    let capacity = draw.pick(1, 8);
+    let _ = writeln!(text, "{}capacity = {capacity}", channel("orders", "queue", "\"asker\"", "obeys"));
+    if of_message {
+        let mut from: Vec<&str> = senders.iter().map(String::as_str).filter(|_| draw.chance(50)).collect();
+        if from.is_empty() {
+            from.push(&senders[0]);
+        }
+        let order = draw.one_of(&["sender", "fifo"]);
+        let (takes, capacity) = (draw.pick(1, 3), draw.pick(1, 5));
+        let _ = writeln!(
+            text,
+            "{}order = \"{order}\"\ntakes-per-release = {takes}\ncapacity = {capacity}",
+            channel("wishes", "message", &list(&from), "obeys")
+        );
+    }
+    if draw.chance(50) {
+        let _ = write!(
+            text,
+            "[tasks.listens]\nclass = \"best-effort\"\n{}overflow = \"drop-oldest\"\n",
+            channel("answers", "queue", "\"obeys\"", "listens")
+        );
+    }
+}
+
+/// A periodic task in a server.
+fn served(text: &mut String, draw: &mut Draw) {
+    server(text, draw, "own");
+    task(text, "saves", "{ periodic = \"60ms\" }", 60, draw.pick(100, 1_500));
+    text.push_str("server = \"own\"\n");
+}
+
 fn several_triggers(text: &mut String, draw: &mut Draw, senders: &[String]) {
     let gap = draw.one_of(&[3, 4]);
     let device = if draw.chance(40) { ", device = \"pen\"" } else { "" };
@@ -333,6 +391,10 @@ mod tests {
             "recall",
             "Large",
             "views",
+            "aperiodic = \"orders\"",
+            "\"wishes\"",
+            "server = \"own\"",
+            "polling",
         ] {
             assert!(all.iter().any(|text| text.contains(part)), "{part}");
         }
