@@ -19,7 +19,6 @@ use crate::payload::{Own, Payload, Stamped};
 use crate::queue::{QueueSlot, QueueView, Wakes};
 use crate::sources::{Look, SourceStamps, Sources};
 use crate::state::{StateSlot, StateView};
-use crate::values::TaskValues;
 use crate::{Caller, Context, OneOf};
 
 /// How long a best-effort sender waits before it tries again to send into a full queue.
@@ -506,7 +505,7 @@ impl<'p, P: Payload> StateReader<'p, P> {
         };
         let (channel, stamped) = (self.sources.end(place).channel, self.own.stamped());
         let (sent_ns, sequence) = (stamped.sent_ns, stamped.sequence);
-        if !matches!(event_recorder.values(), TaskValues::Unrecorded) {
+        if !event_recorder.values().is_unrecorded() {
             let now_ns = event_recorder.now_ns();
             event_recorder.values().received(now_ns, channel, sequence, 0, stamped.value_bytes());
         }

@@ -143,6 +143,20 @@ impl TaskValues {
     /// Keeps an interaction without a value.
     #[inline]
     fn keep(&self, at_ns: u64, interaction: Interaction) {
+        if !self.is_unrecorded() {
+            self.keep_recorded(at_ns, interaction);
+        }
+    }
+
+    /// Whether nothing becomes of them. This and no more is inlined into the ends: code that records, in the middle of a send or a
+    /// receive, would cost instructions there although it does not run.
+    #[inline]
+    pub(crate) fn is_unrecorded(&self) -> bool {
+        matches!(self, Self::Unrecorded)
+    }
+
+    #[inline(never)]
+    fn keep_recorded(&self, at_ns: u64, interaction: Interaction) {
         match self {
             Self::Unrecorded => {}
             Self::Recorded(tap) => {
@@ -168,6 +182,13 @@ impl TaskValues {
     /// A value was sent.
     #[inline]
     pub(crate) fn sent(&self, at_ns: u64, channel: u16, number: u64, value: &[u8]) {
+        if !self.is_unrecorded() {
+            self.keep_sent(at_ns, channel, number, value);
+        }
+    }
+
+    #[inline(never)]
+    fn keep_sent(&self, at_ns: u64, channel: u16, number: u64, value: &[u8]) {
         let interaction = Interaction::Sent { channel, number };
         match self {
             Self::Unrecorded => {}
@@ -238,6 +259,13 @@ impl TaskValues {
     /// A value was received or read.
     #[inline]
     pub(crate) fn received(&self, at_ns: u64, channel: u16, number: u64, lost: u64, value: &[u8]) {
+        if !self.is_unrecorded() {
+            self.keep_received(at_ns, channel, number, lost, value);
+        }
+    }
+
+    #[inline(never)]
+    fn keep_received(&self, at_ns: u64, channel: u16, number: u64, lost: u64, value: &[u8]) {
         match self {
             Self::Unrecorded => {}
             Self::Recorded(tap) => {
@@ -278,6 +306,12 @@ impl TaskValues {
     /// In a replay: whether the channel takes the next value that the job sends; `None` in a run.
     #[inline]
     pub(crate) fn answer_send(&self, channel: u16) -> Option<SendAnswer> {
+        if self.is_replayed() { self.next_send(channel) } else { None }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_send(&self, channel: u16) -> Option<SendAnswer> {
         if let Self::Replayed(task) = self { Some(task.borrow_mut().answer_send(channel)) } else { None }
     }
 
@@ -297,6 +331,12 @@ impl TaskValues {
     /// in a run.
     #[inline]
     pub(crate) fn answer_read(&self, channel: u16, stamped: &mut [u8]) -> Option<ReadAnswer> {
+        if self.is_replayed() { self.next_read(channel, stamped) } else { None }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_read(&self, channel: u16, stamped: &mut [u8]) -> Option<ReadAnswer> {
         if let Self::Replayed(task) = self {
             Some(task.borrow_mut().answer_read(channel, stamped))
         } else {
