@@ -9,6 +9,7 @@ mod calls;
 mod executor;
 mod generated;
 mod model;
+mod recorded;
 mod selection;
 pub(crate) mod share;
 

@@ -4,7 +4,7 @@
 //! The bars of what the programming model is made of. `taut-peers messages` measures messages from many senders to one
 //! receiver, and broadcast from one writer to many readers, beside others in the same run; the order of alarms; and blocks
 //! that move. The application `dev/device` shows how soon a device is read, the example `virtual_time` of cochlear how fast
-//! virtual time is.
+//! virtual time is, and [`recorded`] what recorded values cost.
 
 use serde_json::{Map, Value};
 use xtask::{Command, Tree};
@@ -13,6 +13,7 @@ use crate::bench::ready;
 use crate::observed::build;
 use crate::peers;
 use crate::row::{Held, Row};
+use crate::sets::recorded;
 
 /// Rounds.
 const ROUNDS: usize = 11;
@@ -42,13 +43,14 @@ const READY: f64 = 1.1;
 /// What a thousand seconds of virtual time may take, in ms: cochlear's components without their FFT, in a bench.
 const VIRTUAL_MS: f64 = 1_000.0;
 
-/// Measures all bars of this set, in about four minutes after the build.
+/// Measures all bars of this set, in about five minutes after the build.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let folder = tree.target().join("bars/model");
     let run = peers::messages_for_bars(tree, ROUNDS, &folder).and_then(|text| Rounds::of(&text));
     let mut rows = bars(&run);
     rows.push(ready(tree));
     rows.push(virtual_time(tree));
+    rows.extend(recorded::measure(tree));
     rows
 }
 
