@@ -203,11 +203,11 @@ fn a_synthetic_program_runs_as_planned() {
 
     // All values moved: what clients receive is not recorded, nor what they send.
     let channels = report["channels"].as_array().unwrap();
-    assert_eq!(channels.len(), 19);
+    assert_eq!(channels.len(), 22);
     for channel in channels {
         let (name, count) = (channel["name"].as_str().unwrap(), |key: &str| channel[key].as_u64().unwrap());
         let (from_client, to_client) = (
-            matches!(name, "presses" | "wish/panel" | "health/viewer"),
+            matches!(name, "presses" | "wish/panel" | "health/viewer" | "requests/panel"),
             matches!(name, "journal" | "health_reply/viewer"),
         );
         assert!(count("sent") > 0 || from_client, "{name}\n{out}{err}");

@@ -237,7 +237,7 @@ proptest! {
     ) {
         let gaps: Vec<Duration> = gaps.into_iter().map(Duration::from_us).collect();
         let core = AnalysedCore::new(tasks.clone(), gaps, OVERHEADS).unwrap();
-        for i in 0..tasks.len() {
+        for (i, task) in tasks.iter().enumerate() {
             let bound = match core.response(i).unwrap() {
                 Verdict::Schedulable(bound) | Verdict::Unschedulable(bound) => bound,
                 Verdict::NotShown(taut_analysis::Why::Passes(bound)) => bound,
@@ -245,7 +245,7 @@ proptest! {
             };
             let sum: u64 = bound.terms.iter().map(|term| term.time.as_ns()).sum();
             prop_assert_eq!(sum, bound.from_arrival.as_ns());
-            let jitter = tasks[i].jitter.as_ns() + OVERHEADS.release.as_ns();
+            let jitter = task.jitter.as_ns() + OVERHEADS.release.as_ns();
             prop_assert_eq!(bound.from_release.as_ns() + jitter, sum);
         }
     }

@@ -97,8 +97,11 @@ fn what_is_sent_to_a_task_that_a_device_releases_has_no_bound() {
     assert!(text.contains("a device releases it"), "{text}");
 }
 
+/// A change of a manifest.
+type Change = fn(&mut Draft);
+
 /// How a plan comes to have a device thread.
-const WATCHED: [(fn(&mut Draft), &str); 4] = [
+const WATCHED: [(Change, &str); 4] = [
     (|draft| draft.platform.executor = Executor::Dispatched, "device thread, for imu"),
     (|draft| draft.platform.scheduler = SchedulingPolicy::Edf, "platform probe and device threads"),
     (|draft| task(draft, "controls").on_overrun = Overrun::KillJob, "device thread, for imu"),
