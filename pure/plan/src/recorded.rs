@@ -16,7 +16,7 @@ pub enum NotReplayed {
     Device(String),
     /// It shares this resource with other tasks, which change its value, and that is in no recording.
     Resource(String),
-    /// It sends or receives the blocks of this bulk channel, which are in no recording.
+    /// It sends or receives the blocks of this bulk channel, which is not recorded.
     Bulk(String),
     /// It sets or takes these alarms, which are not recorded: not even whether they are set is known.
     Alarm(String),
@@ -37,7 +37,7 @@ impl fmt::Display for NotReplayed {
                 write!(f, "it locks resource `{resource}`, whose value other tasks change")
             }
             Self::Bulk(channel) => {
-                write!(f, "it uses bulk channel `{channel}`, whose blocks are not recorded")
+                write!(f, "it uses bulk channel `{channel}`, which is not recorded")
             }
             Self::Alarm(alarm) => write!(f, "it uses alarm `{alarm}`, which is not recorded"),
             Self::Input(channel) => write!(f, "it reads `{channel}`, which is not recorded"),
@@ -122,7 +122,9 @@ impl Plan {
             return Err(NotReplayed::Resource(resource.name.clone()));
         }
         let uses = |channel: &ChannelPlan| writes(channel, name) || reads(channel, name);
-        let is_bulk = |channel: &&ChannelPlan| channel.kind == ChannelKind::Bulk && uses(channel);
+        // A sender needs to know which block each loan gave.
+        let is_bulk =
+            |channel: &&ChannelPlan| channel.kind == ChannelKind::Bulk && !channel.record && uses(channel);
         if let Some(channel) = self.channels.iter().find(is_bulk) {
             return Err(NotReplayed::Bulk(channel.name.clone()));
         }

@@ -373,7 +373,7 @@ fn forged_lanes_are_refused() {
     let lane = |plan: &mut Plan, at: usize, change: &dyn Fn(&mut taut_plan::LanePlan)| {
         change(plan.channels[at].lane.as_mut().expect("a lane"));
     };
-    assert!(refused(&|plan| plan.channels[0].lane = None).contains("called as a lane"));
+    assert!(refused(&|plan| plan.channels[0].lane = None).contains("called as a part of another"));
     assert!(refused(&|plan| lane(plan, 0, &|lane| lane.message = "others".into())).contains("not called"));
     assert!(refused(&|plan| lane(plan, 0, &|lane| lane.rank = 7)).contains("rank"));
     assert!(refused(&|plan| lane(plan, 0, &|lane| lane.takes = 2)).contains("not of one message"));

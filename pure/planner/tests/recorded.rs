@@ -77,7 +77,7 @@ fn the_code_of_a_task_is_replayed_if_all_that_it_gets_is_recorded() {
     assert_eq!(proven(&recorded(&inputs)).replays(99), Err(NotReplayed::Output));
 }
 
-/// Of alarms it counts for setter and receiver whether they are recorded; of bulk channels nothing is.
+/// Of alarms and of bulk channels it counts for both ends whether they are recorded.
 #[test]
 fn alarms_and_blocks_are_inputs_too() {
     let plan = proven(&recorded(&["samples", "audio", "settings", "electrodes"]));
@@ -103,7 +103,10 @@ fn alarms_and_blocks_are_inputs_too() {
     assert_eq!(timed(false), [alarm.clone(), alarm]);
     assert_eq!(timed(true), [None, None]);
     let bulk = Some(NotReplayed::Bulk("audio".to_owned()));
-    assert_eq!(of(&|channel| channel.kind = taut_plan::ChannelKind::Bulk), [bulk.clone(), bulk]);
+    let blocks =
+        |record| of(&move |channel| (channel.record, channel.kind) = (record, taut_plan::ChannelKind::Bulk));
+    assert_eq!(blocks(false), [bulk.clone(), bulk]);
+    assert_eq!(blocks(true), [None, None]);
 }
 
 /// A plan that somebody changed has no ring that does not fit.

@@ -198,9 +198,12 @@ fn requests_take_no_longer_than_the_analysis_says() {
             }
             assert!(seen <= bound, "{places}: {seen} of {bound}, {served:?} {asked:?} {}", ran.schedule);
             checked[usize::from(light)] += 1;
-            attained[usize::from(light)] += u32::from(seen + 1 >= bound);
+            // The bound of a heavy load supposes that each request waits anew for the budget; one that follows another at
+            // once does not.
+            let near = if light { 1 } else { 2 };
+            attained[usize::from(light)] += u32::from(seen + near >= bound);
         }
     }
-    println!("{checked:?} checked, {attained:?} attained but for 1, {beyond} beyond without places");
+    println!("{checked:?} checked, {attained:?} attained but for 2 and 1, {beyond} beyond without places");
     assert!(checked.iter().all(|count| *count > 500) && attained[0] > 0 && attained[1] > 50 && beyond > 10);
 }

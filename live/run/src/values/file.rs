@@ -186,7 +186,7 @@ impl<W: Write> ValuesWriter<W> {
 pub(crate) struct Written {
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
-    /// What is not in it: records that a ring lost, and messages that were not written.
+    /// Records that are not in it.
     pub(crate) lost: u64,
 }
 
