@@ -14,7 +14,7 @@ use taut_exec::{Exec, Wanted};
 use taut_plan::Plan;
 use taut_sys::crash::LeftToGuardian;
 use taut_sys::safe_state::{self, ThreadEnd};
-use taut_sys::{clock, interrupt, process};
+use taut_sys::{clock, interrupt, process, thread};
 use taut_time::{Duration, Instant};
 use taut_trace::{Drain, RecordingSink, RecordingWriter, RingOwner, ValueDrain, ring};
 
@@ -316,6 +316,26 @@ impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
     }
 }
 
+/// The main thread while it sets release 0: above all ordinary threads, where the process may do that. If one of them took
+/// its processor for longer than the lead, the threads of tasks would learn of release 0 after it, and their first jobs
+/// would be late.
+struct Urgent(bool);
+
+impl Urgent {
+    fn begin(guarantees: &Guarantees) -> Self {
+        Self(guarantees.keeps(Guarantee::Priorities) && thread::set_fifo(1).is_ok())
+    }
+}
+
+impl Drop for Urgent {
+    fn drop(&mut self) {
+        if self.0 {
+            // The priority was set, so it can be given up.
+            let _ = thread::set_other();
+        }
+    }
+}
+
 /// Supervision.
 impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
     /// Runs all jobs, from release 0 until the application stops.
@@ -331,8 +351,9 @@ impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
     ) -> Result<Result<(), Error>, Error> {
         let Spawner { plan, control, handles, .. } = self.spawner;
         let executed = self.executed;
+        let urgent = Urgent::begin(self.spawner.guarantees);
         if executed.is_empty() {
-            return Ok(self.supervise(None, best_effort));
+            return Ok(self.supervise(None, urgent, best_effort));
         }
         let overran = |task: usize| {
             control.overran(position(executed.get(task).copied().unwrap_or(usize::MAX)));
@@ -342,7 +363,7 @@ impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
         let mut setup = dispatch.into_setup(plan, dispatched, donors)?;
         setup.on_stop(&overran);
         let wanted = self.wanted();
-        let ran = setup.run(wanted, |executor| self.supervise(Some(executor), best_effort));
+        let ran = setup.run(wanted, |executor| self.supervise(Some(executor), urgent, best_effort));
         ran.map(|(supervised, _)| supervised).map_err(Error::Executor)
     }
 
@@ -357,9 +378,11 @@ impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
     fn supervise(
         &mut self,
         executor: Option<&Exec<'_>>,
+        urgent: Urgent,
         best_effort: Vec<BestEffortTask<'p>>,
     ) -> Result<(), Error> {
         let (origin_ns, end_ns) = self.set_release_0(executor);
+        drop(urgent);
         let spawned = self.spawner.spawn_best_effort(best_effort, self.wanted() == Wanted::Strict);
         spawned.inspect_err(|_| self.spawner.control.stop())?;
         self.report_start(origin_ns);

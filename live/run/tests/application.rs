@@ -164,6 +164,29 @@ fn a_job_that_uses_the_heap_has_failed_unless_it_is_counted() {
     }
 }
 
+/// The main thread is above ordinary threads while it sets release 0, and an ordinary one from then on.
+#[test]
+fn the_main_thread_is_ordinary_after_release_0() {
+    use taut_sys::thread::{ThreadPolicy, current_policy, policy_of, tid};
+    for executor in ["native", "dispatched"] {
+        let main = tid();
+        let seen = &*Box::leak(Box::new(Mutex::new(None)));
+        let tables = format!("executor = \"{executor}\"\n{TICK}[tasks.looks]\nclass = \"best-effort\"\n");
+        let outcome = run(&tables, Some(Duration::from_ms(50)), |app| {
+            app.task("tick", |_| Ok(each(|_| Ok(()))))?;
+            app.best_effort("looks", move |_| {
+                Ok(move |context: &mut taut_run::Context<'_>| {
+                    context.sleep(Duration::from_ms(20));
+                    *seen.lock().unwrap() = policy_of(main).ok();
+                })
+            })
+        });
+        assert!(outcome.ending.as_ref().unwrap().orderly, "{executor}");
+        assert_eq!(*seen.lock().unwrap(), Some(ThreadPolicy::Other), "{executor}");
+        assert_eq!(current_policy().unwrap(), ThreadPolicy::Other, "{executor}");
+    }
+}
+
 /// A periodic task pauses between two jobs: what it uses of the heap then is counted, and fails no job.
 #[test]
 fn a_pause_that_uses_the_heap_is_counted() {
