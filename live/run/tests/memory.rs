@@ -195,14 +195,15 @@ fn flows_take_what_is_planned() {
         assert_eq!(newest, 0);
         for mechanism in ["dbp", "tccp"] {
             let (planned, taken) = each("synchronous", mechanism);
-            let taken = taken - plain;
+            let (whole, taken) = (taken, taken - plain);
             println!("{mechanism}, {readers} readers: {planned} bytes planned, {taken} taken");
             assert!(taken > 1000, "it is weighed");
             assert!(
                 taken <= planned,
                 "{mechanism}, {readers} readers: {planned} bytes planned, {taken} taken"
             );
-            assert!(2 * planned <= 3 * taken, "{mechanism}, {readers} readers: {planned}, {taken}");
+            // All that such a channel takes, what every state takes included.
+            assert!(2 * planned <= 3 * whole, "{mechanism}, {readers} readers: {planned}, {whole}");
         }
     }
 }

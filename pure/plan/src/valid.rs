@@ -816,8 +816,6 @@ fn memory(plan: &Plan) -> Result<(), Invalid> {
             task.name
         );
     }
-    let bulk = plan.channels.iter().find(|channel| channel.record && channel.kind == ChannelKind::Bulk);
-    require!(bulk.is_none(), "a bulk channel is recorded");
     Ok(())
 }
 
