@@ -179,7 +179,8 @@ fn set_up(app: &mut App<'_>) -> Result<(), Error> {
         let mut writer = create.state_writer::<Value>("newest")?;
         Ok(move |context: &mut Context<'_>| {
             let mut number = 0;
-            while context.sleep(Duration::from_us(300)) {
+            // It pauses now and then: meanwhile others write last.
+            while context.sleep(Duration::from_us(if number % 40 == 39 { 20_000 } else { 300 })) {
                 number += 1;
                 WRITTEN.write(1, number, monotonic_ns, |value| writer.publish_from(context, value).is_ok());
             }

@@ -38,8 +38,10 @@ const RECIPES: &[Recipe] = &[
         begins: "- **A key of `taut.toml`**",
         neighbour: &["on_overrun", "on-overrun"],
         within: &["pure/manifest/", "pure/model/", "pure/planner/src/make.rs", "pure/plan/"],
-        // What depends on it: servers, cores that need a dispatcher, longer deadlines.
+        // What depends on it: servers, aperiodic tasks, cores that need a dispatcher, longer deadlines.
         apart: &[
+            "pure/model/src/rules/aperiodic.rs",
+            "pure/model/src/rules/mod.rs",
             "pure/model/src/rules/platform.rs",
             "pure/model/src/rules/servers.rs",
             "pure/model/src/what_if.rs",
