@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use taut_policy::MessageOrder;
+use taut_policy::{MessageOrder, OverflowPolicy};
 use taut_time::Duration;
 
 use crate::{ChannelPlan, ClassPlan, Plan, payloads_of};
@@ -47,11 +47,14 @@ pub struct MessageSender<'p> {
     pub name: &'p str,
     /// Whether it is a real-time task.
     pub real_time: bool,
+    /// Whether its own oldest value gives way to one that does not fit.
+    pub drops_oldest: bool,
     /// How many values the lane holds.
     pub capacity: u32,
     /// Why that many, if the plan chose.
     pub capacity_reason: Option<&'p str>,
-    /// From a send, or from the instant of an alarm, to the end of the job that takes the value; none if nothing bounds it.
+    /// From a send, or from the instant of an alarm, to the end of the job that takes the value, if one does; none if nothing
+    /// bounds it.
     pub delivery: Option<Duration>,
 }
 
@@ -92,6 +95,7 @@ impl Plan {
         let senders = lanes.iter().map(|&(_, channel)| MessageSender {
             name: &channel.writer.name,
             real_time: !channel.writer.client && self.period(&channel.writer.name).is_some(),
+            drops_oldest: channel.overflow == OverflowPolicy::DropOldest,
             capacity: channel.capacity,
             capacity_reason: channel.capacity_reason.as_deref(),
             delivery: channel.latency,
@@ -155,6 +159,7 @@ impl Message<'_> {
             }
             let delivery = match of.delivery {
                 Some(bound) if timed => format!("handled within {} of its instant", bound.rounded()),
+                Some(bound) if of.drops_oldest => format!("handled within {}, or dropped", bound.rounded()),
                 Some(bound) => format!("handled within {}", bound.rounded()),
                 None if aperiodic => {
                     "no bound: values that come later may go first, at no stated rate".to_owned()
