@@ -3,7 +3,8 @@
 
 //! Draws applications, plans them, executes each for a moment, and judges: no bound of the plan is exceeded beyond what the
 //! machine's own stalls explain, no value of a real-time sender is lost, no value comes twice, and what was lost of the others
-//! was counted; every block comes whole or was taken back. If the path of `taut` is given, `taut replay` replays each run on dispatched cores. Before that, the program
+//! was counted; every block comes whole or was taken back. If the path of `taut` is given, `taut replay` replays each
+//! run on dispatched cores. Before that, the program
 //! runs many more applications in virtual time, where the machine excuses nothing. Half of the applications record values; the
 //! code of their tasks runs once more, and must do the same. A lateness that one run does not explain is a finding if it comes
 //! again.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut replay --code` of the real applications, each recorded by its overlay `recorded.toml`: unchanged code does the same, and an
+//! `taut replay --code` of the real applications, each recorded by its overlay `recorded.toml`: unchanged code does
+//! the same, and an
 //! off-by-one in the drive is found at its first value.
 #![allow(clippy::unwrap_used, reason = "test code")]
 

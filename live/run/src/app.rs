@@ -281,7 +281,8 @@ impl<'p> App<'p> {
         self.add_receiver(name, None, create)
     }
 
-    /// Gives the code of a best-effort task that belongs to no service: an ordinary thread that runs the result of `create` once and must
+    /// Gives the code of a best-effort task that belongs to no service: an ordinary thread that runs the result of
+    /// `create` once and must
     /// return soon after [`Context::stopping`] turns true. A task in a server runs on the server's processor, and
     /// at the server's priority while the server has a budget and the thread does not wait. At other times, and
     /// without the privilege, it runs like any ordinary thread.

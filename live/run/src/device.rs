@@ -3,7 +3,9 @@
 
 //! A task that a device alone releases: a job while the device can be read, at most one in each minimum inter-arrival time.
 //!
-//! Where Linux schedules the task, and in a bench; elsewhere, and beside channels, see [`crate::device_thread`]. The task's own thread waits for the device, so nothing else runs between the device and the job. It looks at the device only
+//! Where Linux schedules the task, and in a bench; elsewhere, and beside channels, see [`crate::device_thread`]. The
+//! task's own thread waits for the device, so nothing else runs between the device and the job. It looks at the
+//! device only
 //! when the next job may be released: a device that is always ready causes one job in each gap, as the analysis charges it.
 
 use std::fmt;

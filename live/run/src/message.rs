@@ -4,7 +4,8 @@
 //! The receiving end of a message. Each sender has a queue of its own, its lane; the receiver takes the next
 //! value of all lanes.
 //!
-//! A lane is QrtR, or QrtWo if its sender drops its oldest values, so every send and every look at a lane takes a bounded number of steps, whatever the other side does; a
+//! A lane is QrtR, or QrtWo if its sender drops its oldest values, so every send and every look at a lane takes a
+//! bounded number of steps, whatever the other side does; a
 //! client that writes nonsense into its lane spoils its lane alone. Lanes of real-time senders come first under any order,
 //! so no other sender delays their values by more than the one value that the receiver has just taken.
 
@@ -168,7 +169,8 @@ pub struct Delivered<'r, V> {
     /// The task or client that sent it.
     pub sender: &'r str,
     /// How many values this sender has dropped since its last value that came: where the manifest says
-    /// `overflow = "drop-oldest"`, never of a real-time task, and 0 of a state. What a client does to its lane may make it any number.
+    /// `overflow = "drop-oldest"`, never of a real-time task, and 0 of a state. What a client does to its lane may
+    /// make it any number.
     pub lost: u64,
 }
 
@@ -182,7 +184,8 @@ impl<P: Payload> MessageReader<'_, P> {
     /// a real-time sender that waits besides.
     ///
     /// The order holds among values that wait when the job looks. Of one sender, values come in the order of sending, but
-    /// under `specified`, where those of a sender that is not real-time do. `fifo` goes by the stamps of the senders. The receiver does not believe a client's stamps: for it, a client's
+    /// under `specified`, where those of a sender that is not real-time do. `fifo` goes by the stamps of the senders.
+    /// The receiver does not believe a client's stamps: for it, a client's
     /// value counts as sent when it has seen it, and so does that of a sender that drops its oldest values.
     ///
     /// Of a message that carries several payloads, a client may write a value that is none of them. It is dropped, counted

@@ -4,7 +4,8 @@
 //! Requests: a caller sends a value to a real-time task, and gets one reply, or learns that there is none.
 //!
 //! A request is a message, and for each caller a queue of replies leads back. The stamp of a value has its number: a reply has the
-//! number of its request. Both queues are QrtR, so the receiver never waits for a caller, whether that one is slow, dead or hostile.
+//! number of its request. Both queues are QrtR, so the receiver never waits for a caller, whether that one is slow,
+//! dead or hostile.
 //!
 //! Crash      a caller that dies leaves requests that are answered, and replies that its successor discards; numbers never repeat,
 //!            so the successor takes none of them for its own ([`OpenRequests`]). A receiver whose job panics drops its request,
@@ -129,7 +130,8 @@ pub struct RequestReader<'p, Q: Payload, R: Payload> {
     pub(crate) replies: Box<[ReplyQueue<'p, R>]>,
 }
 
-/// A request that the receiver has taken: to be answered with [`ReceivedRequest::reply`]. If it is dropped, its caller learns that there
+/// A request that the receiver has taken: to be answered with [`ReceivedRequest::reply`]. If it is dropped, its
+/// caller learns that there
 /// is no reply.
 ///
 /// It borrows the end, so a job answers a request before it takes the next one, and before it ends.
@@ -192,7 +194,8 @@ impl<Q: Payload, R: Payload> ReceivedRequest<'_, '_, Q, R> {
         self.caller
     }
 
-    /// Answers. Wait-free: the steps of `push` of QrtR, one clock read, and one futex wake if the caller sleeps until a reply comes.
+    /// Answers. Wait-free: the steps of `push` of QrtR, one clock read, and one futex wake if the caller sleeps until
+    /// a reply comes.
     ///
     /// # Errors
     /// Returns the reply if the caller's queue has no room, which a caller that keeps to its number of open requests never
@@ -201,7 +204,8 @@ impl<Q: Payload, R: Payload> ReceivedRequest<'_, '_, Q, R> {
         if self.reply_from(job, &reply) { Ok(()) } else { Err(SendError::Full(reply)) }
     }
 
-    /// As [`ReceivedRequest::reply`], but copies the reply from where it lies: a large one, of more than a kilobyte, is not moved on its
+    /// As [`ReceivedRequest::reply`], but copies the reply from where it lies: a large one, of more than a kilobyte,
+    /// is not moved on its
     /// way. Returns whether it had room.
     pub fn reply_from(mut self, job: &mut Job<'_>, reply: &R) -> bool {
         self.is_over = true;
@@ -285,7 +289,8 @@ impl<Q: Payload, R: Payload> RequestWriter<'_, Q, R> {
     /// Sends a request, and sleeps until its answer comes, until the task is to stop ([`Context::stopping`]), or for at most
     /// `patience`. Answers to earlier requests are discarded meanwhile.
     ///
-    /// If the manifest gives the request `reception = "wait"`, the receiver wakes this caller. Otherwise it looks every millisecond.
+    /// If the manifest gives the request `reception = "wait"`, the receiver wakes this caller. Otherwise it looks
+    /// every millisecond.
     ///
     /// # Errors
     /// [`CallError`].

@@ -12,13 +12,16 @@
 //!            I2 `newest` never falls, in the order of [`Written`].
 
 // Proof: fresh. Let a write of source s with stamp t end before a read begins. The object of s gives the read this value or a later
-// one of s, which counts at t or later: a trusted writer takes its stamps from one clock, in the order of its writes. The read takes
+// one of s, which counts at t or later: a trusted writer takes its stamps from one clock, in the order of its writes.
+// The read takes
 // the largest of what all sources give, so what it gets counts at t or later. Of a client that tells the truth the same holds, for
 // its stamp is before the instant at which the reader sees the value. If a reader without a place of its own is overtaken at a
 // source, it gets what the others have, but nothing older than before (I2).
 //
-// Proof: monotone. Let a read get the value w of s, and let r be a later read by the same end. The object of s gives r the value w or
-// a later one of s, which counts no earlier (I1). So the largest of what r finds is no older than w, unless s gave nothing, for r was
+// Proof: monotone. Let a read get the value w of s, and let r be a later read by the same end. The object of s gives
+// r the value w or
+// a later one of s, which counts no earlier (I1). So the largest of what r finds is no older than w, unless s gave
+// nothing, for r was
 // overtaken or did not get a lock. Then `newest` decides: r gets nothing rather than an older value (I2).
 //
 // Proof: what a client says harms itself alone. Its value counts at the latest when the reader sees it first, so a stamp from the

@@ -160,7 +160,8 @@ fn latency(plan: &Plan, channel: &str) -> Duration {
     plan.channels[plan.channel(channel).unwrap()].latency.unwrap()
 }
 
-/// Bursts of a task that states no rate, into a queue of four places: what the queue takes is handled within the bound, what it does
+/// Bursts of a task that states no rate, into a queue of four places: what the queue takes is handled within the
+/// bound, what it does
 /// not take is refused, whatever the policy; nothing gets lost, and the tasks around it keep their deadlines.
 #[test]
 fn an_aperiodic_task_handles_what_its_queue_takes_within_the_bound() {

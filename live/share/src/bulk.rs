@@ -761,5 +761,6 @@ impl<T: Plain> Drop for Retained<'_, '_, T> {
 // sender, of the receiver, 3 sendings: 352 337, 457 870; 3 blocks, 3 sendings, a death of the receiver: 369 409. The
 // model finds six deliberate mistakes.
 //
-// Not covered: watchers and stamps beside concurrent ends, which load and store words alone; more blocks exhaustively; deaths together with weak memory; load buffering (the Release of O2 excludes
+// Not covered: watchers and stamps beside concurrent ends, which load and store words alone; more blocks
+// exhaustively; deaths together with weak memory; load buffering (the Release of O2 excludes
 // what it could do to the user's reads); AArch64 hardware; numbers past 2⁵⁶.

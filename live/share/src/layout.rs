@@ -26,7 +26,8 @@
 //! | `u8*..1500`                    | a [`List`](crate::List) of up to 1500: a `u64` that says how many, and room for all |
 //! | `Volume{f32}\|Mute{channel:u8}` | one of them: a `u64` that says which, counted from 0, and room for the largest |
 //!
-//! There is no padding except after a list and after one of several, whose rooms are multiples of 8 bytes. So the words determine the place of
+//! There is no padding except after a list and after one of several, whose rooms are multiples of 8 bytes. So the
+//! words determine the place of
 //! each byte, and do not contain alignment. They contain names: if two numbers of one type change places, only the
 //! names show it.
 //!

@@ -167,7 +167,8 @@ impl AnalysedCore {
         Utilisation::fit(self.charged.iter().map(|task| (task.cost, task.period))).unwrap_or(false)
     }
 
-    /// U of the task, of all tasks that are at least as urgent, of the probe and of the devices; `None` if a period is zero. If this
+    /// U of the task, of all tasks that are at least as urgent, of the probe and of the devices; `None` if a period
+    /// is zero. If this
     /// is above 1, the task misses its deadline sooner or later, however long the deadline is.
     pub fn utilisation_at(&self, task: usize) -> Option<Utilisation> {
         let level = self.higher(task).chain([task]).chain(self.machine());

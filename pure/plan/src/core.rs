@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the runtime derives from a plan: a core's rule, the devices that it watches, how many of its jobs can have begun at one time, and what happens
+//! What the runtime derives from a plan: a core's rule, the devices that it watches, how many of its jobs can have
+//! begun at one time, and what happens
 //! when a component fails.
 
 use std::collections::BTreeSet;

@@ -472,7 +472,8 @@ impl Mechanism {
     /// nothing, even if there are no others. Improved Chen and NBW rely on a bound on the rate of writes, which only a
     /// real-time writer guarantees. All parties of a lock are real-time, so that none waits for a party that is not. A
     /// queue has one real-time party at least, and drops waiting values only of readers that are not real-time; but a lane of
-    /// a message drops the oldest values of a sender that is not. A broadcast without a real-time reader is such a queue, which drops the oldest values. A bulk channel has one real-time party at
+    /// a message drops the oldest values of a sender that is not. A broadcast without a real-time reader is such a
+    /// queue, which drops the oldest values. A bulk channel has one real-time party at
     /// least, and all of its parties are tasks: another process could write a block while its owner uses it.
     pub fn serves(self, kind: ChannelKind, parties: &PartyCounts) -> bool {
         let &PartyCounts {

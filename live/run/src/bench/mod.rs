@@ -93,7 +93,8 @@ struct Script {
 /// **Servers** have their budgets in virtual time: a real-time task in one runs as its budget lets it.
 ///
 /// **What a bench does not show.** Sections of resources take no time, so no job is blocked; a best-effort task or client does
-/// nothing but what the test does in its place ([`Bench::task`], [`Bench::client`]), and uses no budget. A bench shows what the code
+/// nothing but what the test does in its place ([`Bench::task`], [`Bench::client`]), and uses no budget. A bench
+/// shows what the code
 /// does, and the plan's bounds what the machine may add.
 pub struct Bench {
     // What borrows from the environment is dropped before it.

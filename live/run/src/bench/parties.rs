@@ -28,7 +28,8 @@ use crate::{Control, Error, Payload};
 /// The clients and best-effort tasks of an application, as a test plays them.
 pub struct PlayedParties {
     pub(super) app: App<'static>,
-    /// By party and channel: a [`QueueWriter`], [`StateWriter`], [`AlarmSetter`], [`RequestWriter`], [`BlockSender`] or [`BlockReceiver`] of
+    /// By party and channel: a [`QueueWriter`], [`StateWriter`], [`AlarmSetter`], [`RequestWriter`], [`BlockSender`]
+    /// or [`BlockReceiver`] of
     /// the channel's types. No party has both ends of a channel.
     ends: HashMap<(PartyPosition, usize), Box<dyn Any>>,
     readers: HashMap<(PartyPosition, usize), Box<dyn ReadingParty>>,

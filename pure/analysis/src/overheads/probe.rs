@@ -9,7 +9,8 @@
 //! Work that takes x of the core's time is over after (x + K) / (1 − u) at most. So all execution is scaled by
 //! 1 / (1 − u), and K / (1 − u) is added once to the demand of a window: once per job, as jitter, and once per section
 //! for which jobs on other cores wait. Device threads, which run beside the probe, count in the same way: u and K are sums
-//! over the probe and the devices of a core ([`Charges::device`]), and those of the worst core count for all. Jobs that spin for such a section are under the probe of their own core, so its
+//! over the probe and the devices of a core ([`Charges::device`]), and those of the worst core count for all. Jobs
+//! that spin for such a section are under the probe of their own core, so its
 //! length is scaled once more.
 
 pub use taut_model::PROBE_PERIOD as PERIOD;

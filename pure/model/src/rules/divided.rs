@@ -6,7 +6,8 @@
 //! for each sender.
 //!
 //! All other rules, the plan and the runtime then know channels with one writer. Such a channel is called `message/sender`,
-//! `state/source` or `request_reply/caller`, which no other channel can be called; its places in the manifest are those of the message or the state.
+//! `state/source` or `request_reply/caller`, which no other channel can be called; its places in the manifest are
+//! those of the message or the state.
 //! Triggers and chains that name the whole name its parts afterwards.
 
 use std::collections::{BTreeMap, HashSet};

@@ -138,7 +138,8 @@ pub(crate) fn takes(channel: &Channel, triggered: bool) -> u32 {
 /// Whether a reader's job arrives at each send to a queue, unless the reader's gap delays it; none if nothing bounds when
 /// the reader looks at the queue.
 ///
-/// A reader with several triggers, or with a device beside one, looks at each of them as often as a periodic reader does: while a value waits in one
+/// A reader with several triggers, or with a device beside one, looks at each of them as often as a periodic reader
+/// does: while a value waits in one
 /// of them, a job arrives at the end of each gap. But a value of another trigger may have released a job just before.
 pub(crate) fn follows(arrival: &Arrival<ChannelId>, id: ChannelId) -> Option<bool> {
     match arrival {

@@ -4,7 +4,8 @@
 //! Sizes the replies of a request: there is always room for a caller that keeps to its number of open requests.
 //!
 //! A caller has at most as many requests open, sent and not answered, as its lane holds: K. Each of them has at most one reply, so
-//! at most K replies wait. A client may have died, and a successor come: its predecessor's requests may still be in the lane, at most
+//! at most K replies wait. A client may have died, and a successor come: its predecessor's requests may still be in
+//! the lane, at most
 //! K, and are answered, too. The successor discards the replies that wait when it comes. So at most K more wait.
 
 use taut_model::{ChannelId, Model, PartyId};
