@@ -316,9 +316,12 @@ fn executed(
     Ok(())
 }
 
-/// Whether one run cannot show what a breach is due to: no job used more than its WCET, or a core was late to wake.
+/// Whether one run cannot show what a breach is due to: no job used more than its WCET, or a core was late to wake, or a
+/// value was late. Where a reader takes just as many values as are sent, one short stall delays all that follow.
 fn is_open(breach: &Breach) -> bool {
-    matches!(breach, Breach::Response { cause: Cause::Unknown | Cause::Release { .. }, .. })
+    let is_response =
+        matches!(breach, Breach::Response { cause: Cause::Unknown | Cause::Release { .. }, .. });
+    is_response || matches!(breach, Breach::Latency { .. } | Breach::Age { .. } | Breach::Reaction { .. })
 }
 
 /// How many values all readers of a broadcast received; an error if one of them did not get what it had to.
