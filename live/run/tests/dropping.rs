@@ -8,10 +8,10 @@
 mod app;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use app::processes::{self, attach, folder, start};
 use app::{each, plan, run};
 use taut_boot::LoadedPlan;
 use taut_event::Kind;
@@ -144,44 +144,12 @@ fn dropping_senders_have_an_order_too() {
     assert_eq!(of("panel"), [(7, 6), (8, 0), (9, 0), (10, 0)]);
 }
 
-const ROLE: &str = "TAUT_DROPPING_ROLE";
-
-fn folder() -> PathBuf {
-    PathBuf::from(std::env::var("TAUT_RUNTIME_DIR").unwrap())
-}
-
-/// A process of this test; it ends with the test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start(role: &str, folder: &Path) -> Process {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "role", "--nocapture", "--test-threads=1"]);
-    command.env(ROLE, role).env("TAUT_RUNTIME_DIR", folder).stdin(Stdio::null()).stdout(Stdio::null());
-    Process(command.spawn().unwrap())
-}
-
 /// The sender's process, and the number of the value.
 type Value = [u64; 4];
 
-fn attach(folder: &Path) -> Attachment {
-    loop {
-        match taut_segment::attach_in(folder, "test", "panel") {
-            Ok(attached) => return Attachment::new(attached),
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
-        }
-    }
-}
-
 /// A client that sends without end, and is never refused.
 fn flood(folder: &Path) {
-    let mut end = attach(folder).end::<Value>("requests", Role::Writes).unwrap();
+    let mut end = Attachment::new(attach(folder, "panel")).end::<Value>("requests", Role::Writes).unwrap();
     let process = u64::from(std::process::id());
     for number in 1.. {
         assert!(end.publish([process, number, process, number]).is_ok());
@@ -190,7 +158,7 @@ fn flood(folder: &Path) {
 
 /// A client that writes nonsense into its lane.
 fn vandal(folder: &Path) {
-    let attachment = attach(folder);
+    let attachment = Attachment::new(attach(folder, "panel"));
     let bytes = attachment.attached().region("requests/panel").unwrap();
     let mut chance = 1u64;
     loop {
@@ -299,7 +267,7 @@ fn application(folder: &Path, executor: &str, order: &str) {
 /// What the processes that [`start`] starts do; nothing, and quietly, in the test itself.
 #[test]
 fn role() {
-    let Ok(role) = std::env::var(ROLE) else { return println!("no test: for processes that tests start") };
+    let Some(role) = processes::role() else { return println!("no test: for processes that tests start") };
     match role.as_str() {
         "flood" => flood(&folder()),
         "vandal" => vandal(&folder()),

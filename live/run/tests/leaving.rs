@@ -7,15 +7,15 @@
 
 mod app;
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use app::processes::{self, attach, folder, start_of_kind};
 use app::{each, plan, run};
 use taut_event::{Counter, Kind};
 use taut_run::{App, Attachment, Context, Create, Error, QueueReader, SendError};
-use taut_segment::{Attached, Role};
+use taut_segment::Role;
 use taut_sys::clock;
 use taut_time::Duration;
 
@@ -214,9 +214,6 @@ fn a_reader_that_waits_is_woken() {
     assert!(woken >= 5, "{woken} of 20 values came soon after they were sent");
 }
 
-const ROLE: &str = "TAUT_LEAVING_ROLE";
-const KIND: &str = "TAUT_LEAVING_KIND";
-
 /// A broadcast to a real-time task, a client and a best-effort task.
 fn broadcast() -> String {
     let to = "[\"keeps\", \"panel\", \"logger\"]";
@@ -238,46 +235,9 @@ fn kind(name: &str) -> (String, bool) {
     }
 }
 
-fn folder() -> PathBuf {
-    PathBuf::from(std::env::var("TAUT_RUNTIME_DIR").unwrap())
-}
-
-/// A process of this test; it ends with the test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Process {
-    fn assert_alive(&mut self, what: &str) {
-        assert_eq!(self.0.try_wait().unwrap(), None, "{what} ended by itself");
-    }
-}
-
-fn start(role: &str, folder: &Path, kind: &str) -> Process {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "role", "--nocapture", "--test-threads=1"]);
-    command.env(ROLE, role).env(KIND, kind).env("TAUT_RUNTIME_DIR", folder);
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    Process(command.spawn().unwrap())
-}
-
-fn attach(folder: &Path) -> Attached {
-    loop {
-        match taut_segment::attach_in(folder, "test", "panel") {
-            Ok(attached) => return attached,
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
-        }
-    }
-}
-
 /// The client: receives, and writes down how many values it got and lost, until the test kills it.
 fn panel(folder: &Path, rejects: bool) {
-    let attachment = Attachment::new(attach(folder));
+    let attachment = Attachment::new(attach(folder, "panel"));
     let mut end = attachment.reading_end::<Value>("values", true).unwrap();
     assert!(attachment.reading_end::<Value>("values", false).is_err(), "it is a queue");
     let second = attachment.reading_end::<Value>("values", true);
@@ -299,7 +259,7 @@ fn panel(folder: &Path, rejects: bool) {
 
 /// A client that writes nonsense into every word that it may write, without end.
 fn vandal(folder: &Path) {
-    let attached = attach(folder);
+    let attached = attach(folder, "panel");
     let entry = attached.entry("values").unwrap();
     let mut words = Vec::new();
     if entry.role == Role::Takes {
@@ -372,8 +332,8 @@ fn application(folder: &Path, kind_name: &str) {
 /// The test in a process of [`start`]; in any other process it does nothing.
 #[test]
 fn role() {
-    let Ok(role) = std::env::var(ROLE) else { return println!("no test: for processes that tests start") };
-    let kind_name = std::env::var(KIND).unwrap();
+    let Some(role) = processes::role() else { return println!("no test: for processes that tests start") };
+    let kind_name = processes::kind();
     match role.as_str() {
         "application" => application(&folder(), &kind_name),
         "panel" => panel(&folder(), kind(&kind_name).1),
@@ -397,10 +357,10 @@ fn clients_die_and_lie() {
         let folder = tempfile::Builder::new().prefix("taut").tempdir().unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
         std::fs::set_permissions(folder.path(), mode).unwrap();
-        let mut application = start("application", folder.path(), kind_name);
+        let mut application = start_of_kind("application", folder.path(), kind_name);
         let seen = folder.path().join("seen");
         for life in 0..6_u32 {
-            let mut panel = start("panel", folder.path(), kind_name);
+            let mut panel = start_of_kind("panel", folder.path(), kind_name);
             until(&format!("{kind_name}: the client of life {life} receives"), || {
                 panel.assert_alive(kind_name);
                 application.assert_alive(kind_name);
@@ -410,7 +370,7 @@ fn clients_die_and_lie() {
             drop(panel);
             let _ = std::fs::remove_file(&seen);
         }
-        let mut vandal = start("vandal", folder.path(), kind_name);
+        let mut vandal = start_of_kind("vandal", folder.path(), kind_name);
         std::thread::sleep(std::time::Duration::from_millis(200));
         vandal.assert_alive(kind_name);
         application.assert_alive(kind_name);

@@ -8,14 +8,14 @@
 mod app;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use app::processes::{self, attach, folder, start};
 use app::{Outcome, each, plan, run};
 use taut_event::{Counter, Kind};
 use taut_run::{App, Attachment, Component, Context, Error, Failure, Job, MessageReader, SendError, Task};
-use taut_segment::{Attached, Role};
+use taut_segment::Role;
 use taut_time::Duration;
 
 /// The sender's mark, and the number of the value.
@@ -334,38 +334,6 @@ fn ends_of_lanes_are_not_handed_out() {
     assert!(outcome.ending.is_err(), "a task has no code");
 }
 
-const ROLE: &str = "TAUT_MESSAGES_ROLE";
-
-fn folder() -> PathBuf {
-    PathBuf::from(std::env::var("TAUT_RUNTIME_DIR").unwrap())
-}
-
-/// A process of this test; it ends with the test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start(role: &str, folder: &Path) -> Process {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "role", "--nocapture", "--test-threads=1"]);
-    command.env(ROLE, role).env("TAUT_RUNTIME_DIR", folder).stdin(Stdio::null()).stdout(Stdio::null());
-    Process(command.spawn().unwrap())
-}
-
-fn attach(folder: &Path, client: &str) -> Attached {
-    loop {
-        match taut_segment::attach_in(folder, "test", client) {
-            Ok(attached) => return attached,
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
-        }
-    }
-}
-
 /// A client that sends without end.
 fn flood(folder: &Path, client: &str) {
     let attachment = Attachment::new(attach(folder, client));
@@ -537,7 +505,7 @@ fn two_clients(folder: &Path) {
 /// What the processes that [`start`] starts do; nothing, and quietly, in the test itself.
 #[test]
 fn role() {
-    let Ok(role) = std::env::var(ROLE) else { return println!("no test: for processes that tests start") };
+    let Some(role) = processes::role() else { return println!("no test: for processes that tests start") };
     match role.as_str() {
         "flood" => flood(&folder(), "panel"),
         "flood-other" => flood(&folder(), "other"),

@@ -7,11 +7,11 @@
 
 mod app;
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use app::processes::{self, attach, folder, start};
 use app::{each, plan, run};
 use taut_boot::LoadedPlan;
 use taut_event::Kind;
@@ -213,38 +213,9 @@ fn the_layout_says_which_payloads_there_are() {
     assert!(outcome.ending.is_err(), "tasks have no code");
 }
 
-const ROLE: &str = "TAUT_PAYLOADS_ROLE";
-
-fn folder() -> PathBuf {
-    PathBuf::from(std::env::var("TAUT_RUNTIME_DIR").unwrap())
-}
-
-/// A process of this test; it ends with the test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start(role: &str, folder: &Path) -> Process {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "role", "--nocapture", "--test-threads=1"]);
-    command.env(ROLE, role).env("TAUT_RUNTIME_DIR", folder).stdin(Stdio::null()).stdout(Stdio::null());
-    Process(command.spawn().unwrap())
-}
-
 /// A client that sends without end: of nine values one is a payload.
 fn liar(folder: &Path) {
-    let attached = loop {
-        match taut_segment::attach_in(folder, "test", "panel") {
-            Ok(attached) => break attached,
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
-        }
-    };
-    let attachment = Attachment::new(attached);
+    let attachment = Attachment::new(attach(folder, "panel"));
     assert!(attachment.end::<SetVolume>("requests", Role::Writes).is_err(), "another payload");
     let mut end = attachment.end::<Stored>("requests", Role::Writes).unwrap();
     let mut number = 0u64;
@@ -320,7 +291,7 @@ fn application(folder: &Path, executor: &str) {
 /// What the processes that [`start`] starts do; nothing, and quietly, in the test itself.
 #[test]
 fn role() {
-    let Ok(role) = std::env::var(ROLE) else { return println!("no test: for processes that tests start") };
+    let Some(role) = processes::role() else { return println!("no test: for processes that tests start") };
     match role.as_str() {
         "liar" => liar(&folder()),
         "native" => application(&folder(), ""),

@@ -28,7 +28,7 @@ fn tables(executor: &str, late: &str) -> String {
              wcet = {{ value = \"50us\", source = \"guess\" }}\ncore = 0\npriority = {priority}\n"
         )
     };
-    let told = |name: &str| {
+    let state = |name: &str| {
         format!(
             "[channels.{name}]\nkind = \"state\"\nfrom = \"{name}s\"\nto = \"logger\"\npayload = \"Word\"\n\
              record = true\n"
@@ -45,17 +45,17 @@ fn tables(executor: &str, late: &str) -> String {
              payload = \"Word\"\ncapacity = 3\nsends-per-release = 3\ntakes-per-release = 2\n\
              late = \"{late}\"\nrecord = true\n"
         ),
-        &told("set"),
-        &told("ring"),
+        &state("set"),
+        &state("ring"),
     ]
     .concat()
 }
 
 /// A sum of all that a task has got, which one other answer would change.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told(u64);
+struct Digest(u64);
 
-impl Told {
+impl Digest {
     fn add(&mut self, word: u64) {
         self.0 = self.0.wrapping_mul(31).wrapping_add(word).rotate_left(7);
     }
@@ -64,7 +64,7 @@ impl Told {
 struct Sets<'p> {
     due: AlarmSetter<'p, u64>,
     set: StateWriter<'p, u64>,
-    told: Told,
+    digest: Digest,
     last: Option<AlarmToken>,
     repeated: Option<AlarmToken>,
     /// From this job on it sets its alarms a little later.
@@ -75,7 +75,7 @@ impl Component for Sets<'_> {}
 
 impl Sets<'_> {
     fn tell(&mut self, result: Result<AlarmToken, AlarmRefused<u64>>) {
-        self.told.add(match result {
+        self.digest.add(match result {
             Ok(token) => {
                 self.last = Some(token);
                 1
@@ -100,7 +100,7 @@ impl Task for Sets<'_> {
         let repeated = self.repeated.take_if(|_| number % 4 == 2);
         for token in self.last.take().into_iter().chain(repeated) {
             let cancelled = self.due.cancel(job, token);
-            self.told.add(match cancelled {
+            self.digest.add(match cancelled {
                 Cancellation::Prevented => 11,
                 Cancellation::Underway => 12,
                 Cancellation::Over => 13,
@@ -122,14 +122,14 @@ impl Task for Sets<'_> {
         self.tell(set);
         let set = self.due.set(job, then, number + 5_000);
         self.tell(set);
-        self.set.publish(job, self.told.0).map_err(|_| Failure::Code(1))
+        self.set.publish(job, self.digest.0).map_err(|_| Failure::Code(1))
     }
 }
 
 struct Rings<'p> {
     due: AlarmReader<'p, u64>,
     ring: StateWriter<'p, u64>,
-    told: Told,
+    digest: Digest,
 }
 
 impl Component for Rings<'_> {}
@@ -139,10 +139,10 @@ impl Task for Rings<'_> {
         while let Some(alarm) = self.due.next(job) {
             let setter = alarm.setter.bytes().map(u64::from).sum::<u64>();
             for word in [*alarm.value, setter, alarm.due.as_ns(), alarm.missed] {
-                self.told.add(word);
+                self.digest.add(word);
             }
         }
-        self.ring.publish(job, self.told.0).map_err(|_| Failure::Code(1))
+        self.ring.publish(job, self.digest.0).map_err(|_| Failure::Code(1))
     }
 }
 
@@ -168,11 +168,11 @@ fn set_up(app: &mut App<'_>, off_from: u64) -> Result<(), Error> {
     })?;
     app.task("sets", |create| {
         let (due, set) = (create.alarm_setter("due")?, create.state_writer("set")?);
-        Ok(Sets { due, set, told: Told::default(), last: None, repeated: None, off_from })
+        Ok(Sets { due, set, digest: Digest::default(), last: None, repeated: None, off_from })
     })?;
     app.task("rings", |create| {
         let (due, ring) = (create.alarm_reader("due")?, create.state_writer("ring")?);
-        Ok(Rings { due, ring, told: Told::default() })
+        Ok(Rings { due, ring, digest: Digest::default() })
     })
 }
 

@@ -7,23 +7,23 @@
 
 mod app;
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use app::processes::{self, attach, folder, start, start_of_kind};
 use app::{each, plan, run};
 use taut_event::{Counter, Kind};
 use taut_run::{
     Answer, App, Attachment, CallError, Component, Context, Error, Failure, Job, RequestReader,
     RequestWriter, SendError, Task,
 };
-use taut_segment::{Attached, Role};
+use taut_segment::Role;
 use taut_time::Duration;
 
 /// What is asked: a mark of the caller and a number, twice.
 type Ask = [u64; 4];
 /// What is replied: the same, and a word of the receiver.
-type Told = [u64; 9];
+type Reply = [u64; 9];
 
 const DOUBLED: u64 = 0x5a5a;
 
@@ -31,7 +31,7 @@ fn ask(mark: u64, number: u64) -> Ask {
     [mark, number, mark, number]
 }
 
-fn told(ask: &Ask) -> Told {
+fn reply_to(ask: &Ask) -> Reply {
     let [mark, number, again_mark, again] = *ask;
     [mark, number, again_mark, again, number * 2, DOUBLED, mark, number, number]
 }
@@ -49,10 +49,10 @@ fn tables(executor: &str, clients: &[&str], keys: &str) -> String {
         )
     };
     format!(
-        "{executor}\n[payloads]\nAsk = {{ type = \"u64\", len = 4 }}\nTold = {{ type = \"u64\", len = 9 }}\n{clients}{}{}\
+        "{executor}\n[payloads]\nAsk = {{ type = \"u64\", len = 4 }}\nReply = {{ type = \"u64\", len = 9 }}\n{clients}{}{}\
          [tasks.asks]\nclass = \"best-effort\"\n\
          [channels.parameters]\nkind = \"request\"\nfrom = [\"asks\"{callers}]\nto = \"serves\"\npayload = \"Ask\"\n\
-         reply = \"Told\"\ntakes-per-release = 3\ncapacity = 4\n{keys}",
+         reply = \"Reply\"\ntakes-per-release = 3\ncapacity = 4\n{keys}",
         task("serves", "{ sporadic = \"2ms\", trigger = \"parameters\" }", 40),
         task("beside", "{ periodic = \"2ms\" }", 30),
     )
@@ -64,7 +64,7 @@ fn is_dropped(number: u64) -> bool {
 }
 
 struct Serves<'p> {
-    parameters: RequestReader<'p, Ask, Told>,
+    parameters: RequestReader<'p, Ask, Reply>,
     /// Requests that the receiver forgets.
     forgets: bool,
 }
@@ -78,7 +78,7 @@ impl Task for Serves<'_> {
             taken += 1;
             let value = *request.value();
             // A client that lies says what it likes.
-            let reply = if request.caller() == "vandal" { [0; 9] } else { told(&value) };
+            let reply = if request.caller() == "vandal" { [0; 9] } else { reply_to(&value) };
             if self.forgets && value[1].is_multiple_of(7) {
                 std::mem::forget(request);
             } else if is_dropped(value[1]) {
@@ -94,20 +94,20 @@ impl Task for Serves<'_> {
 fn serve(app: &mut App<'_>, forgets: bool) -> Result<(), Error> {
     app.task("serves", |create| {
         assert!(create.message_reader::<Ask>("parameters").is_err(), "a request is answered");
-        assert!(create.queue_writer::<Told>("parameters_reply/asks").is_err(), "by its own end");
+        assert!(create.queue_writer::<Reply>("parameters_reply/asks").is_err(), "by its own end");
         Ok(Serves { parameters: create.request_reader("parameters")?, forgets })
     })?;
     app.task("beside", |_| Ok(each(|_| Ok(()))))
 }
 
 /// Calls until the task is to stop, and checks each answer; counts replies and requests without one.
-fn call(mut end: RequestWriter<'_, Ask, Told>, context: &mut Context<'_>, counts: &[AtomicU64; 2]) {
+fn call(mut end: RequestWriter<'_, Ask, Reply>, context: &mut Context<'_>, counts: &[AtomicU64; 2]) {
     let mut number = 0;
     while context.sleep(Duration::from_us(200)) {
         number += 1;
         match end.call_within(context, ask(1, number), Duration::from_ms(5_000)) {
             Ok(reply) => {
-                assert_eq!(reply, told(&ask(1, number)));
+                assert_eq!(reply, reply_to(&ask(1, number)));
                 counts[0].fetch_add(1, Ordering::Relaxed);
             }
             Err(CallError::Unanswered) => {
@@ -156,7 +156,7 @@ fn no_more_than_the_capacity_is_open() {
     let outcome = run(&tables("", &[], ""), Some(Duration::from_ms(300)), |app| {
         serve(app, false)?;
         app.best_effort("asks", |create| {
-            let mut end = create.request_writer::<Ask, Told>("parameters")?;
+            let mut end = create.request_writer::<Ask, Reply>("parameters")?;
             Ok(move |context: &mut Context<'_>| {
                 let mut number = 0;
                 while context.sleep(Duration::from_ms(1)) {
@@ -178,7 +178,7 @@ fn no_more_than_the_capacity_is_open() {
                         let reply = if is_dropped(number) {
                             Answer::Unanswered
                         } else {
-                            Answer::Reply(told(&ask(1, number)))
+                            Answer::Reply(reply_to(&ask(1, number)))
                         };
                         assert_eq!(answer, (asked, reply));
                         answered.fetch_add(1, Ordering::Relaxed);
@@ -199,7 +199,7 @@ fn a_forgotten_request_times_out_and_takes_no_room_for_ever() {
     let outcome = run(&tables("", &[], ""), Some(Duration::from_ms(600)), |app| {
         serve(app, true)?;
         app.best_effort("asks", |create| {
-            let mut end = create.request_writer::<Ask, Told>("parameters")?;
+            let mut end = create.request_writer::<Ask, Reply>("parameters")?;
             Ok(move |context: &mut Context<'_>| {
                 for number in 1.. {
                     match end.call_within(context, ask(1, number), Duration::from_ms(30)) {
@@ -223,7 +223,7 @@ fn a_forgotten_request_times_out_and_takes_no_room_for_ever() {
 /// A job that panics while it has a request drops it: its caller learns so.
 #[test]
 fn a_panic_leaves_nobody_waiting() {
-    struct Panics<'p>(RequestReader<'p, Ask, Told>);
+    struct Panics<'p>(RequestReader<'p, Ask, Reply>);
     impl Component for Panics<'_> {}
     impl Task for Panics<'_> {
         fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
@@ -236,7 +236,7 @@ fn a_panic_leaves_nobody_waiting() {
         app.task("serves", |create| Ok(Panics(create.request_reader("parameters")?)))?;
         app.task("beside", |_| Ok(each(|_| Ok(()))))?;
         app.best_effort("asks", |create| {
-            let mut end = create.request_writer::<Ask, Told>("parameters")?;
+            let mut end = create.request_writer::<Ask, Reply>("parameters")?;
             Ok(move |context: &mut Context<'_>| {
                 let answer = end.call_within(context, ask(1, 1), Duration::from_ms(200));
                 assert_eq!(answer, Err(CallError::Unanswered));
@@ -265,47 +265,16 @@ fn the_page_tells_the_truth() {
     assert_eq!(lines.concat(), block("text"));
 }
 
-const ROLE: &str = "TAUT_REQUESTS_ROLE";
-
-fn folder() -> PathBuf {
-    PathBuf::from(std::env::var("TAUT_RUNTIME_DIR").unwrap())
-}
-
-/// A process of this test; it ends with the test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start(role: &str, folder: &Path) -> Process {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "role", "--nocapture", "--test-threads=1"]);
-    command.env(ROLE, role).env("TAUT_RUNTIME_DIR", folder).stdin(Stdio::null()).stdout(Stdio::null());
-    Process(command.spawn().unwrap())
-}
-
-fn attach(folder: &Path, client: &str) -> Attached {
-    loop {
-        match taut_segment::attach_in(folder, "test", client) {
-            Ok(attached) => return attached,
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
-        }
-    }
-}
-
 /// The application, until the test is done.
 fn application(folder: &Path) {
     let counts: &'static [AtomicU64; 2] = Box::leak(Box::default());
-    let executor = std::env::var("TAUT_REQUESTS_EXECUTOR").unwrap_or_default();
-    let tables = tables(&executor, &["panel", "vandal"], "reception = \"wait\"\n");
+    let kind = processes::kind();
+    let executor = EXECUTORS.iter().find(|(name, _)| *name == kind).unwrap().1;
+    let tables = tables(executor, &["panel", "vandal"], "reception = \"wait\"\n");
     let outcome = run(&tables, Some(Duration::from_ms(60_000)), |app| {
         serve(app, false)?;
         app.best_effort("asks", |create| {
-            let mut end = create.request_writer::<Ask, Told>("parameters")?;
+            let mut end = create.request_writer::<Ask, Reply>("parameters")?;
             let folder = folder.to_owned();
             Ok(move |context: &mut Context<'_>| {
                 let mut number = 0;
@@ -313,7 +282,7 @@ fn application(folder: &Path) {
                     number += 1;
                     // Whatever the others do.
                     match end.call_within(context, ask(1, number), Duration::from_ms(5_000)) {
-                        Ok(reply) => assert_eq!(reply, told(&ask(1, number))),
+                        Ok(reply) => assert_eq!(reply, reply_to(&ask(1, number))),
                         Err(error) => {
                             assert!(is_dropped(number) || context.stopping(), "{number}: {error}");
                         }
@@ -336,8 +305,8 @@ fn application(folder: &Path) {
 /// The client that calls, until the test kills it, usually with requests open; it says when it has had some replies.
 fn panel(folder: &Path, mark: u64) {
     let attachment = Attachment::new(attach(folder, "panel"));
-    let mut end = attachment.requests::<Ask, Told>("parameters").unwrap();
-    assert!(attachment.requests::<Ask, Told>("parameters").is_err(), "one at a time");
+    let mut end = attachment.requests::<Ask, Reply>("parameters").unwrap();
+    assert!(attachment.requests::<Ask, Reply>("parameters").is_err(), "one at a time");
     let (mut number, mut open) = (0, std::collections::VecDeque::new());
     for answers in 0.. {
         while let Ok(asked) = end.send(ask(mark, number + 1)) {
@@ -348,7 +317,7 @@ fn panel(folder: &Path, mark: u64) {
         let (asked, number) = open.pop_front().unwrap();
         assert_eq!(of, asked, "no answer to a predecessor's request");
         let reply =
-            if is_dropped(number) { Answer::Unanswered } else { Answer::Reply(told(&ask(mark, number))) };
+            if is_dropped(number) { Answer::Unanswered } else { Answer::Reply(reply_to(&ask(mark, number))) };
         assert_eq!(answer, reply);
         if answers == 30 {
             std::fs::write(folder.join(format!("answered-{mark}")), "").unwrap();
@@ -385,7 +354,7 @@ fn vandal(folder: &Path, writes: bool) {
 /// The test in a process of [`start`]; in any other process it does nothing.
 #[test]
 fn role() {
-    let Ok(role) = std::env::var(ROLE) else { return println!("no test: for processes that tests start") };
+    let Some(role) = processes::role() else { return println!("no test: for processes that tests start") };
     let folder = folder();
     match role.as_str() {
         "application" => application(&folder),
@@ -397,9 +366,13 @@ fn role() {
 
 #[test]
 fn callers_die_flood_and_lie() {
+    EXECUTORS.iter().for_each(|(executor, _)| callers_of(executor));
+}
+
+fn callers_of(executor: &str) {
     let made = tempfile::tempdir().unwrap();
     let folder = made.path();
-    let mut application = start("application", folder);
+    let mut application = start_of_kind("application", folder, executor);
     let mut serve = |mark: u64| {
         let panel = start(&mark.to_string(), folder);
         let sign = folder.join(format!("answered-{mark}"));
@@ -407,10 +380,10 @@ fn callers_die_flood_and_lie() {
             if sign.exists() {
                 return drop(panel);
             }
-            assert!(application.0.try_wait().unwrap().is_none(), "the application has ended");
+            assert!(application.0.try_wait().unwrap().is_none(), "the {executor} application has ended");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        panic!("caller {mark} was not served in 20 s");
+        panic!("caller {mark} of the {executor} application was not served in 20 s");
     };
     // Each is killed with requests open, and its successor gets no answers to them.
     (10..13).for_each(&mut serve);
@@ -421,7 +394,7 @@ fn callers_die_flood_and_lie() {
     (14..16).for_each(&mut serve);
     drop(vandal);
     std::fs::write(folder.join("done"), "").unwrap();
-    assert!(application.0.wait().unwrap().success(), "the application");
+    assert!(application.0.wait().unwrap().success(), "the {executor} application");
 }
 
 #[test]

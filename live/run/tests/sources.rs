@@ -7,15 +7,15 @@
 
 mod app;
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use app::processes::{self, Process, attach, folder, start};
 use app::{each, plan, run};
 use taut_event::{Counter, Kind};
 use taut_plan::ChannelPlan;
 use taut_run::{App, Attachment, Context, Delivered, Error, Failure};
-use taut_segment::{Attached, Role};
+use taut_segment::Role;
 use taut_time::Duration;
 
 /// The instant before it was written (ns), the source, the number, and the number again: large enough to be torn.
@@ -299,38 +299,6 @@ fn the_page_tells_the_truth() {
     assert_eq!(lines.concat(), block("text"));
 }
 
-const ROLE: &str = "TAUT_SOURCES_ROLE";
-
-fn folder() -> PathBuf {
-    PathBuf::from(std::env::var("TAUT_RUNTIME_DIR").unwrap())
-}
-
-/// A process of this test; it ends with the test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start(role: &str, folder: &Path) -> Process {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "role", "--nocapture", "--test-threads=1"]);
-    command.env(ROLE, role).env("TAUT_RUNTIME_DIR", folder).stdin(Stdio::null()).stdout(Stdio::null());
-    Process(command.spawn().unwrap())
-}
-
-fn attach(folder: &Path, client: &str) -> Attached {
-    loop {
-        match taut_segment::attach_in(folder, "test", client) {
-            Ok(attached) => return attached,
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
-        }
-    }
-}
-
 /// `odometry` and a client write, `control`, an ordinary task and another client read.
 const CLIENTS: &str = "\n[payloads]\nValue = { type = \"u64\", len = 40 }\n[clients.panel]\n[clients.screen]\n\
     [tasks.odometry]\narrival = { periodic = \"5ms\" }\ndeadline = \"5ms\"\nwcet = { value = \"100us\", source = \"guess\" }\n\
@@ -460,7 +428,7 @@ fn screen(folder: &Path) {
 /// The test in a process of [`start`]; in any other process it does nothing.
 #[test]
 fn role() {
-    let Ok(role) = std::env::var(ROLE) else { return println!("no test: for processes that tests start") };
+    let Some(role) = processes::role() else { return println!("no test: for processes that tests start") };
     let folder = folder();
     match role.as_str() {
         "application" => application(&folder),

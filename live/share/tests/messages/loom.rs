@@ -200,11 +200,11 @@ fn a_pause_beside_pushes(capacity: u32, tries: u64) {
     // SAFETY: the same.
     let watcher = unsafe { broadcast::reader_watcher::<Wide>(place.memory(), 1, capacity, 0) }.unwrap();
     let before = Arc::new(AtomicU64::new(0));
-    let told = before.clone();
+    let shared = before.clone();
     let pushing = thread::spawn(move || {
         (0..tries).fold(0, |pushed, _| {
             let pushed = pushed + u64::from(writer.push(&marked(pushed + 1)).is_ok());
-            told.store(pushed, Ordering::Release);
+            shared.store(pushed, Ordering::Release);
             pushed
         })
     });
