@@ -6,13 +6,14 @@
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
+mod processes;
 
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use app::processes::{self, attach, folder, start_of_kind};
 use app::{each, plan, run};
+use processes::{attach, folder, start_of_kind};
 use taut_event::{Counter, Kind};
 use taut_run::{App, Attachment, Context, Create, Error, QueueReader, SendError};
 use taut_segment::Role;

@@ -6,13 +6,14 @@
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
+mod processes;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use app::processes::{self, attach, folder, start};
 use app::{Outcome, each, plan, run};
+use processes::{attach, folder, start};
 use taut_event::{Counter, Kind};
 use taut_run::{App, Attachment, Component, Context, Error, Failure, Job, MessageReader, SendError, Task};
 use taut_segment::Role;

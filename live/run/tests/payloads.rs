@@ -6,13 +6,14 @@
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
+mod processes;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use app::processes::{self, attach, folder, start};
 use app::{each, plan, run};
+use processes::{attach, folder, start};
 use taut_boot::LoadedPlan;
 use taut_event::Kind;
 use taut_plan::ValidPlan;

@@ -6,12 +6,13 @@
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
+mod processes;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use app::processes::{self, Process, attach, folder, start};
 use app::{each, plan, run};
+use processes::{Process, attach, folder, start};
 use taut_event::{Counter, Kind};
 use taut_plan::ChannelPlan;
 use taut_run::{App, Attachment, Context, Delivered, Error, Failure};

@@ -5,7 +5,6 @@
 #![allow(dead_code, unreachable_pub, clippy::print_stderr, reason = "each test file uses its part")]
 
 pub mod plain;
-pub mod processes;
 
 use std::sync::Mutex;
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Further processes of a test: each runs the test `role` of the same program, which does what its role says.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
