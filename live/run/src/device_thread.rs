@@ -146,6 +146,23 @@ mod tests {
         assert_eq!(thread.watches[0].look_ns, now_ns + 3 * GAP_NS);
     }
 
+    /// A job that another channel has released may have read the device before: the next job comes for what is seen then.
+    #[test]
+    #[cfg_attr(miri, ignore = "calls poll")]
+    fn what_is_seen_while_a_job_runs_stays() {
+        let shared = WatchedDevice::new(GAP_NS);
+        let (mut thread, _ours, _theirs) = thread(&shared);
+        let now_ns = 1_000 * GAP_NS;
+        let taking = shared.take(now_ns);
+        thread.see(1, now_ns + 1);
+        drop(taking);
+        assert_eq!(shared.seen_ns(), Some(now_ns + 1), "by a job that had seen nothing");
+        let taking = shared.take(now_ns + GAP_NS);
+        thread.see(1, now_ns + GAP_NS + 1);
+        drop(taking);
+        assert_eq!(shared.seen_ns(), Some(now_ns + GAP_NS + 1), "by one that takes what was seen before");
+    }
+
     /// A job cannot be released at once: the thread looks again when that job's gap is over.
     #[test]
     #[cfg_attr(miri, ignore = "calls poll")]

@@ -3,8 +3,31 @@
 
 //! What the device thread of a core and a task that one of its devices releases say to each other.
 //!
-//! Orderings: O1 the instant at which a device was seen is stored before the notification; O2 a job has read the device before
-//! it says that it has taken what was seen.
+//! # Use
+//! A task on a core with a dispatcher, or that channels release as well. Made by `device_thread`, one for each device.
+//!
+//! # Callers
+//! `see` and `gap_ns`: the device thread alone. `take`, and the drop of what it gives: jobs of the task, one after another.
+//! `seen_ns`: both, and the dispatcher.
+//!
+//! # Progress
+//! Wait-free: `see` 1 load and 1 store, `take` 1 load and 1 store, its drop 1 compare-exchange, `seen_ns` 1 load.
+//!
+//! # Orderings
+//! - O1 seen: Release of the instant in `see`, before the notification ↔ Acquire in `seen_ns`.
+//! - O2 taken: Release of the 0 in the drop, after the job has read the device ↔ Acquire in `seen_ns` of the device thread,
+//!   which looks at the device only then.
+//!
+//! # Proof
+//! No event is lost: what a device has stays readable until a job reads it, and the thread looks again, at the latest when the
+//! gap behind the next possible release is over. A sighting is cleared only by a job that began when it was there, and
+//! so may read what was seen; one that the thread makes meanwhile is a later instant, at which the compare-exchange fails.
+//!
+//! # Crash
+//! Both parties are threads of one process, so none goes on without the other.
+//!
+//! # Source
+//! Own. Not covered: no model explores it; `device_thread` has unit tests, `tests/devices.rs` has runs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,7 +76,7 @@ impl WatchedDevice {
     pub(crate) fn take(&self, release_ns: u64) -> Taking<'_> {
         // It only spares the thread a look in vain.
         self.next_ns.store(release_ns.saturating_add(self.gap_ns), Ordering::Relaxed);
-        Taking(self)
+        Taking { device: self, seen_ns: self.seen_ns.load(Ordering::Relaxed) }
     }
 
     /// The thread has seen that the device can be read. Returns when it looks at it again.
@@ -65,13 +88,17 @@ impl WatchedDevice {
     }
 }
 
-/// A job is about to take what the device thread has seen. What the device has afterwards, also what came while the job
-/// ran, the thread sees when it looks again.
-pub(crate) struct Taking<'d>(&'d WatchedDevice);
+/// A job is about to take what the device thread has seen. What the thread sees while the job runs stays: the job may have
+/// read the device before. If it has not, the next job finds nothing to read.
+pub(crate) struct Taking<'d> {
+    device: &'d WatchedDevice,
+    /// What was seen when the job began; 0: nothing.
+    seen_ns: u64,
+}
 
 impl Drop for Taking<'_> {
     fn drop(&mut self) {
-        // O2 taken
-        self.0.seen_ns.store(0, Ordering::Release);
+        // O2 taken. The thread stores later instants alone, so a failure means that it has seen the device again.
+        let _ = self.device.seen_ns.compare_exchange(self.seen_ns, 0, Ordering::Release, Ordering::Relaxed);
     }
 }
