@@ -43,8 +43,9 @@ impl Attachment {
         // Later than any number of a predecessor, which counted one for a request from when it attached.
         let before = clock::monotonic_ns();
         requests.count_from(before);
-        // The other half of the places is for replies to a predecessor whose requests still wait.
-        Ok(ClientRequests { requests, replies, open: OpenRequests::new(before, capacity / 2) })
+        // The other places are for replies to requests that are given up, or whose sender was a predecessor.
+        let open = OpenRequests::new(before, capacity.saturating_sub(1) / 2);
+        Ok(ClientRequests { requests, replies, open })
     }
 }
 
@@ -82,22 +83,26 @@ impl<Q: Payload, R: Payload> ClientRequests<Q, R> {
         }
     }
 
-    /// Sends a request, and sleeps until its answer comes, until the application has ended, or for at most `patience`. Answers to
-    /// earlier requests are discarded meanwhile.
+    /// Sends a request, and sleeps until its answer comes, until the application has ended, or for at most `patience`. Earlier
+    /// requests are given up: their answers are discarded.
     ///
     /// # Errors
     /// [`CallError`].
     pub fn call_within(&mut self, value: Q, patience: Duration) -> Result<R, CallError<Q>> {
         let end_ns = clock::monotonic_ns().saturating_add(patience.as_ns());
-        // What came for earlier requests makes room.
+        // Earlier requests are over: what came for them makes room.
         while self.answer().is_some() {}
+        self.open.give_up();
         let asked = self.send(value).map_err(CallError::Full)?;
         loop {
             let left = Duration::from_ns(end_ns.saturating_sub(clock::monotonic_ns()));
             match self.answer_within(left) {
                 Some((number, answer)) if number == asked => return answer.into_reply(),
                 Some(_) => {}
-                None if self.replies.is_owner_alive() => return Err(CallError::TimedOut),
+                None if self.replies.is_owner_alive() => {
+                    self.open.give_up();
+                    return Err(CallError::TimedOut);
+                }
                 None => return Err(CallError::Ended),
             }
         }

@@ -73,7 +73,8 @@ impl<Q: fmt::Debug> std::error::Error for CallError<Q> {}
 /// Which requests of a caller are open: sent and not answered.
 ///
 /// The receiver takes the requests of one caller in the order of sending, and answers one before it takes the next. So replies
-/// come in the order of their numbers, and a reply says that all earlier requests are over, too.
+/// come in the order of their numbers, and a reply says that all earlier requests are over, too. A caller that waits no longer,
+/// or that calls anew, gives all of them up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenRequests {
     /// The number of the newest request, and of the last one that is over.
@@ -97,6 +98,12 @@ impl OpenRequests {
     pub(crate) fn open(&mut self) -> RequestNumber {
         self.last += 1;
         RequestNumber(self.last)
+    }
+
+    /// All requests are over: answers that still come are discarded. A receiver that forgets a request would hold its place
+    /// for ever otherwise.
+    pub(crate) fn give_up(&mut self) {
+        self.over = self.last;
     }
 
     /// What a reply with this number in its stamp answers, and whether it is one; `None` if it answers no open request: one of a
@@ -287,7 +294,7 @@ impl<Q: Payload, R: Payload> RequestWriter<'_, Q, R> {
     }
 
     /// Sends a request, and sleeps until its answer comes, until the task is to stop ([`Context::stopping`]), or for at most
-    /// `patience`. Answers to earlier requests are discarded meanwhile.
+    /// `patience`. Earlier requests are given up: their answers are discarded.
     ///
     /// If the manifest gives the request `reception = "wait"`, the receiver wakes this caller. Otherwise it looks
     /// every millisecond.
@@ -300,8 +307,9 @@ impl<Q: Payload, R: Payload> RequestWriter<'_, Q, R> {
         value: Q,
         patience: Duration,
     ) -> Result<R, CallError<Q>> {
-        // What came for earlier requests makes room.
+        // Earlier requests are over: what came for them makes room.
         while self.answer(context).is_some() {}
+        self.open.give_up();
         let asked = self.send(context, value).map_err(|error| CallError::Full(error.into_value()))?;
         let end_ns = clock::monotonic_ns().saturating_add(patience.as_ns());
         loop {
@@ -313,6 +321,7 @@ impl<Q: Payload, R: Payload> RequestWriter<'_, Q, R> {
                 }
             }
             if context.stopping() || clock::monotonic_ns() >= end_ns {
+                self.open.give_up();
                 return Err(CallError::TimedOut);
             }
             context.wait(self.listener.as_ref().zip(epoch), changes.as_ref(), end_ns);
@@ -350,5 +359,8 @@ mod tests {
         assert!(open.has_room());
         assert_eq!((open.open().0, open.open().0, open.has_room()), (104, 105, false));
         assert_eq!([open.close(103), open.close(103)], [Some((numbers[2], true)), None]);
+        open.give_up();
+        assert_eq!((open.close(105), open.has_room(), open.open().0), (None, true, 106));
+        assert!(open.close(106).is_some());
     }
 }

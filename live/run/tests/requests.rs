@@ -6,12 +6,13 @@
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
+mod processes;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use app::processes::{self, attach, folder, start, start_of_kind};
 use app::{each, plan, run};
+use processes::{attach, folder, start, start_of_kind};
 use taut_event::{Counter, Kind};
 use taut_run::{
     Answer, App, Attachment, CallError, Component, Context, Error, Failure, Job, RequestReader,
@@ -195,12 +196,23 @@ fn no_more_than_the_capacity_is_open() {
 /// A receiver that forgets a request tells its caller nothing; the caller's patience ends, and the next reply makes room again.
 #[test]
 fn a_forgotten_request_times_out_and_takes_no_room_for_ever() {
+    [4, 1].into_iter().for_each(forgotten);
+}
+
+fn forgotten(capacity: u32) {
     let answered: &'static AtomicU64 = Box::leak(Box::default());
-    let outcome = run(&tables("", &[], ""), Some(Duration::from_ms(600)), |app| {
+    let tables = tables("", &[], "").replace("capacity = 4", &format!("capacity = {capacity}"));
+    let outcome = run(&tables, Some(Duration::from_ms(600)), |app| {
         serve(app, true)?;
         app.best_effort("asks", |create| {
             let mut end = create.request_writer::<Ask, Reply>("parameters")?;
             Ok(move |context: &mut Context<'_>| {
+                // The receiver forgets these: as many are open as may be, though none waits.
+                for _ in 0..capacity {
+                    end.send(context, ask(1, 7)).unwrap();
+                    context.sleep(Duration::from_ms(10));
+                }
+                assert!(end.send(context, ask(1, 7)).is_err(), "{capacity} are open");
                 for number in 1.. {
                     match end.call_within(context, ask(1, number), Duration::from_ms(30)) {
                         Err(CallError::TimedOut) => {

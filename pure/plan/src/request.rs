@@ -27,10 +27,9 @@ impl Plan {
 }
 
 impl ChannelPlan {
-    /// How many requests the caller to which these replies go may have open, sent and not answered: half of the places of a
-    /// client, whose predecessor's requests are answered, too.
+    /// How many requests the caller to which these replies go may have open, sent and not answered: half of the places but
+    /// one. The others are for replies to requests that it gave up, or that a predecessor sent.
     pub fn open_requests(&self) -> u32 {
-        let is_client = self.readers.iter().any(|reader| reader.client);
-        if is_client { self.capacity / 2 } else { self.capacity }
+        self.capacity.saturating_sub(1) / 2
     }
 }

@@ -75,8 +75,8 @@ fn each_caller_has_replies_of_its_own() {
         [
             ("parameters/panel", "panel", "control", 4, MemoryMap::Segment),
             ("parameters/logger", "logger", "control", 4, MemoryMap::Process),
-            ("parameters_reply/panel", "control", "panel", 8, MemoryMap::Segment),
-            ("parameters_reply/logger", "control", "logger", 4, MemoryMap::Process),
+            ("parameters_reply/panel", "control", "panel", 9, MemoryMap::Segment),
+            ("parameters_reply/logger", "control", "logger", 9, MemoryMap::Process),
         ]
     );
     let open = |caller: &str| plan.replies("parameters", caller).map(|(_, replies)| replies.open_requests());
@@ -91,9 +91,9 @@ parameters/panel: holds 4; as the manifest states
 
 parameters/logger: holds 4; as the manifest states
 
-parameters_reply/panel: holds 8; at most 4 requests of `panel` are open, and as many of a client that was called so before it
+parameters_reply/panel: holds 9; at most 4 requests of `panel` are open, and as many and one are answered that it gave up or that were sent before it attached
 
-parameters_reply/logger: holds 4; at most 4 requests of `logger` are open
+parameters_reply/logger: holds 9; at most 4 requests of `logger` are open, and as many and one are answered that it gave up or that were sent before it attached
 
 the receiver answers each request that it takes, or the caller learns that it did not; a reply always finds room if the caller keeps to its number of open requests
 ");
@@ -106,8 +106,10 @@ fn replies_follow_the_lane() {
     draft.channels[0].capacity = None;
     let plan = proven(&draft);
     let capacity = |name: &str| plan.channels[plan.channel(name).expect("a channel")].capacity;
-    assert_eq!(capacity("parameters_reply/logger"), capacity("parameters/logger"));
-    assert_eq!(capacity("parameters_reply/panel"), 2 * capacity("parameters/panel"));
+    for caller in ["logger", "panel"] {
+        let (replies, lane) = (format!("parameters_reply/{caller}"), format!("parameters/{caller}"));
+        assert_eq!(capacity(&replies), 2 * capacity(&lane) + 1);
+    }
 }
 
 /// A caller that sleeps is woken by the receiver, which the plan charges.

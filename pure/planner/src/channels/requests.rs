@@ -3,12 +3,12 @@
 
 //! Sizes the replies of a request: there is always room for a caller that keeps to its number of open requests.
 //!
-//! A caller has at most as many requests open, sent and not answered, as its lane holds: K. Each of them has at most one reply, so
-//! at most K replies wait. A client may have died, and a successor come: its predecessor's requests may still be in
-//! the lane, at most
-//! K, and are answered, too. The successor discards the replies that wait when it comes. So at most K more wait.
+//! A caller has at most as many requests open, sent and not answered, as its lane holds: K. Beside these, requests may be
+//! answered that it has given up, or that a client sent which was called so before it: as many as the lane holds when the
+//! caller last discarded what waited, K, and the one that the receiver had taken then. Each has one reply at most, and no
+//! request comes into the lane but those that are open: so at most 2 K + 1 replies wait.
 
-use taut_model::{ChannelId, Model, PartyId};
+use taut_model::{ChannelId, Model};
 
 use super::flow::{Realisation, realise};
 use crate::response::bounds::ResponseBounds;
@@ -25,15 +25,10 @@ pub(crate) fn bound(model: &Model, id: ChannelId, bounds: &ResponseBounds, reali
     // The lane reports what is wrong with its own capacity.
     let open = realise(model, lane, bounds, &mut Vec::new()).capacity;
     let caller = channel.readers.first().map_or("", |reader| model.party_name(*reader));
-    let client = matches!(channel.readers.first(), Some(PartyId::Client(_)));
-    // A queue holds no more: a client has half as many open.
-    let most = taut_model::CAPACITY_MAX;
-    realisation.capacity = if client { open.saturating_mul(2).min(most) } else { open };
-    realisation.capacity_reason = Some(if client {
-        format!(
-            "at most {open} requests of `{caller}` are open, and as many of a client that was called so before it"
-        )
-    } else {
-        format!("at most {open} requests of `{caller}` are open")
-    });
+    // A queue holds no more: then fewer are open.
+    realisation.capacity = open.saturating_mul(2).saturating_add(1).min(taut_model::CAPACITY_MAX);
+    realisation.capacity_reason = Some(format!(
+        "at most {open} requests of `{caller}` are open, and as many and one are answered that it gave up or that were sent \
+         before it attached"
+    ));
 }
