@@ -494,7 +494,7 @@ impl<'a, 'p> Create<'a, 'p> {
         }
         if plan.mechanism == Mechanism::Qrtwo {
             let watcher = qrtwo::watcher::<Stamped<P>>(memory, plan.capacity, spare::<P>()).map_err(wrong)?;
-            let trigger = Trigger::new(Box::new(watcher), listener, !plan.writer.client);
+            let trigger = Trigger::unending(Box::new(watcher), listener, !plan.writer.client);
             self.app.triggers.extend(self.task().map(|task| (task, trigger)));
             return Ok(());
         }

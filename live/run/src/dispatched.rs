@@ -59,8 +59,8 @@ impl<'p> DispatchedTask<'p> {
     }
 
     /// For how long the dispatcher does not listen to a channel after a notification. `in_vain`: one may come
-    /// while nothing is to be done. A client may notify without end, and a setter for each alarm that is due
-    /// before all others.
+    /// while nothing is to be done. A client may notify without end, so may a sender that drops its values, and a
+    /// setter does for each alarm that is due before all others.
     pub(crate) fn apart(&self, in_vain: bool) -> Duration {
         if in_vain { Duration::from_ns(self.context.timing.period_ns) } else { Duration::ZERO }
     }

@@ -105,7 +105,7 @@ pub(crate) struct Trigger<'p> {
     /// Whether the writer is in this process, so that its stamps can be trusted.
     trusted: bool,
     /// Whether a notification may come without a job that is due: from a client that sends nothing, from a
-    /// setter whose alarm is due later, and from a sender that takes its block back.
+    /// setter whose alarm is due later, and from a sender that takes its block back or drops its values.
     in_vain: bool,
 }
 
@@ -124,6 +124,11 @@ impl<'p> Trigger<'p> {
     /// A bulk channel; `recalls`: its sender takes back what waits.
     pub(crate) fn of_blocks(waiting: Box<dyn Waiting + 'p>, listener: Listener<'p>, recalls: bool) -> Self {
         Self { in_vain: recalls, ..Self::new(waiting, listener, true) }
+    }
+
+    /// A lane whose sender drops its oldest values, and so may send without end.
+    pub(crate) fn unending(waiting: Box<dyn Waiting + 'p>, listener: Listener<'p>, trusted: bool) -> Self {
+        Self { in_vain: true, ..Self::new(waiting, listener, trusted) }
     }
 
     /// A lane of alarms; one lane of a receiver has the instants of all.
