@@ -308,7 +308,15 @@ impl<P: Payload> MessageReader<'_, P> {
             }
         }
         let (_, _, at) = oldest?;
-        self.lanes[at].seen_ns = None;
-        Some((at, self.lanes[at].queue.pop_into(self.own.stamped_mut())?))
+        let stamped = self.own.stamped_mut();
+        if let Some(lost) = self.lanes[at].queue.pop_into(stamped) {
+            self.lanes[at].seen_ns = None;
+            return Some((at, lost));
+        }
+        // A client has spoiled its lane, or floods it. The real-time senders have nothing, else theirs had been the oldest.
+        let mut others =
+            self.lanes.iter_mut().enumerate().filter(|(other, lane)| !lane.real_time && *other != at);
+        let taken = others.find_map(|(at, lane)| Some((at, lane.queue.pop_into(stamped)?)));
+        taken.inspect(|(at, _)| self.lanes[*at].seen_ns = None)
     }
 }
