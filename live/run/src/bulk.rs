@@ -290,7 +290,7 @@ impl<'p, P: Payload> BlockReceiver<'p, P> {
         if self.end.owner.is_some() && !self.rate.allows(job) {
             return None;
         }
-        if event_recorder.values().is_replay() {
+        if event_recorder.values().is_replayed() {
             return self.next_replayed(event_recorder);
         }
         self.end.pool.reclaim();

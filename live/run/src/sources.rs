@@ -98,7 +98,8 @@ impl<E, P: Payload> Sources<E, P> {
     /// after an error, `own` holds anything.
     ///
     /// # Errors
-    /// [`ReaderOvertaken`], if a source whose writer overtook the reader may have had the newest value.
+    /// [`ReaderOvertaken`], if the writer of a source overtook the reader, and no other source has a value that is at least as new
+    /// as the last one that was read. Else the overtaken source is left out, and may have had a newer one.
     #[inline]
     pub(crate) fn read(
         &mut self,

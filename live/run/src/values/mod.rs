@@ -321,12 +321,6 @@ impl TaskValues {
         if let Self::Replayed(task) = self { Some(task.borrow_mut().answer_loan(channel)) } else { None }
     }
 
-    /// Whether this is a replay.
-    #[inline]
-    pub(crate) fn is_replay(&self) -> bool {
-        matches!(self, Self::Replayed(_))
-    }
-
     /// In a replay: copies what the job reads next of the channel, or of its message, with its stamp, into `stamped`; `None`
     /// in a run.
     #[inline]

@@ -83,8 +83,8 @@ pub(super) use watcher::watcher;
 //
 // ```text
 // byte 0    tail: number of values pushed since the start (stored by the writer)
-// byte 128  head: number of values popped or lost since the start (stored by the reader; only its successor and
-//           the writer's `len` load it)
+// byte 128  head: number of values popped or lost since the start (stored by the reader; its successor, the
+//           writer's `len` and a watcher load it)
 // byte 256  n = capacity + 2 B + S slots; slot v mod n holds value number v. Slots below 64 bytes are contiguous;
 //           each larger one begins a cache line.
 // ```
@@ -168,8 +168,8 @@ fn window<P: DiscardPolicy>(head: u64, tail: u64, capacity: u64) -> (u64, u64) {
     // A hostile writer can make a reader return any bits and count any loss; slot indices are always taken modulo n. A
     // reader accepts any tail below 2⁶³, even one that went back: once the tail is correct again, the next pop returns
     // what waits. A hostile reader (with write access) can corrupt the values that other readers get and the head that
-    // its successor begins with. Only the writer's `len` loads a word that a reader can write; the writer's steps do
-    // not change.
+    // its successor begins with. Only the writer's `len` and a watcher load a word that a reader can write; the writer's
+    // steps do not change.
     let tail = believed(tail);
     // A tail that went back belongs to an object that was created anew, or is corrupt: all values below it count as
     // new.
@@ -863,6 +863,7 @@ impl<'m, T: Plain, P: DiscardPolicy, H: Trace> Reader<'m, T, P, H> {
 // - `tests/queues/behaviour.rs`: values, slices, losses, layout, successors, followers; also Miri
 // - `tests/conformance.rs`: compared with the policy on a list; `tests/queues/steps.rs`: the bounds above, counted
 // - `tests/queues/printed.rs`: the errors of the listings
+// - the watcher: `tests/queues/behaviour.rs`, `tests/queues/steps.rs`; it copies nothing, and no model explores it
 // - the other test programs, which run all protocols: `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`,
 //   `hostile`
 //
