@@ -58,6 +58,9 @@ struct Arguments {
     /// The command `taut`, for replays.
     #[arg(long)]
     taut: Option<PathBuf>,
+    /// Keeps the plan and the recording of each run with a finding, or with an unexplained lateness, in a folder in this one.
+    #[arg(long)]
+    keep: Option<PathBuf>,
 }
 
 /// How often an application runs again after a lateness that one run does not explain.
@@ -104,6 +107,10 @@ fn main() -> ExitCode {
         sums.codes,
         sums.broken.len()
     );
+    // Once more and last: of a long text, logs show the end.
+    for found in &sums.broken {
+        eprintln!("{found}");
+    }
     if sums.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -172,7 +179,7 @@ fn all_in_virtual_time(arguments: &Arguments) -> Result<(), String> {
         let manifest = draw::manifest(&mut Draw::new(seed));
         let found = |what: String| format!("seed {seed}: {what}\n{manifest}");
         let Some(plan) = planned(&manifest).map_err(found)? else { continue };
-        let folder = written(&plan, &manifest).map_err(|problem| found(problem.to_string()))?;
+        let folder = written(&plan, &manifest, None).map_err(|problem| found(problem.to_string()))?;
         let shared: Shared = Arc::new(Mutex::new(Seen::of_plan(&plan)));
         let run = virtual_time::recorded(&plan, folder.path(), seed, length, &shared);
         let run = run.map_err(|error| found(error.to_string()))?;
@@ -197,9 +204,9 @@ fn all_in_virtual_time(arguments: &Arguments) -> Result<(), String> {
 }
 
 /// A folder with the manifest and its plan.
-fn written(plan: &Plan, manifest: &str) -> Result<tempfile::TempDir, Problem> {
+fn written(plan: &Plan, manifest: &str, within: Option<&Path>) -> Result<tempfile::TempDir, Problem> {
     let failed = |error: std::io::Error| Problem::Skipped(error.to_string());
-    let folder = tempfile::tempdir().map_err(failed)?;
+    let folder = within.map_or_else(tempfile::tempdir, tempfile::tempdir_in).map_err(failed)?;
     std::fs::write(folder.path().join("taut.toml"), manifest).map_err(failed)?;
     let text = plan.to_lock().map_err(|error| Problem::Found(error.to_string()))?;
     std::fs::write(folder.path().join("taut.lock"), text).map_err(failed)?;
@@ -262,10 +269,25 @@ fn executed(
     arguments: &Arguments,
     sums: &mut Sums,
 ) -> Result<(), Problem> {
+    let folder = written(plan, manifest, arguments.keep.as_deref())?;
+    let result = executed_in(folder.path(), plan, seed, arguments, sums);
+    if arguments.keep.is_some() && matches!(result, Err(Problem::Found(_) | Problem::Late(_))) {
+        eprintln!("seed {seed}: kept in {}", folder.keep().display());
+    }
+    result
+}
+
+/// As [`executed`], in a folder that has the manifest and the plan.
+fn executed_in(
+    folder: &Path,
+    plan: &Plan,
+    seed: u64,
+    arguments: &Arguments,
+    sums: &mut Sums,
+) -> Result<(), Problem> {
     let failed = |error: std::io::Error| Problem::Skipped(error.to_string());
-    let folder = written(plan, manifest)?;
-    let lock = folder.path().join("taut.lock");
-    let out = folder.path().join("out");
+    let lock = folder.join("taut.lock");
+    let out = folder.join("out");
     let config = Config {
         lock,
         out: Some(out.clone()),
@@ -305,7 +327,7 @@ fn executed(
     drop(seen);
     let code = code::Code { plan, seed, shared: &shared, spins: true };
     if !lost_values(&run) {
-        sums.codes += replayed::replayed(plan, folder.path(), &out, code).map_err(Problem::Found)?.jobs;
+        sums.codes += replayed::replayed(plan, folder, &out, code).map_err(Problem::Found)?.jobs;
     }
     if let Some(taut) =
         arguments.taut.as_ref().filter(|_| plan.cores.iter().all(|core| core.dispatched.is_some()))

@@ -30,20 +30,27 @@ impl Judge<'_> {
     }
 
     /// Whether an excess is the machine's fault, for a value that reached its end at `at`, after `way` ns on its way.
-    /// `tasks` are the real-time tasks on its way, in order. If it was queued behind other values, `since` is the
-    /// instant at which the first of them was sent.
-    fn excused(&self, tasks: &[&str], at: u64, way: u64, limit: u64, since: Option<u64>) -> bool {
+    /// `tasks` are the tasks on its way, in order. The search for stalls begins at `since`, on the CPUs of these tasks and of
+    /// all that send to them.
+    fn excused(&self, tasks: &[&str], at: u64, (way, limit): (u64, u64), since: u64) -> bool {
         let planned: Vec<&PlannedTiming> = tasks.iter().filter_map(|task| self.planned(task)).collect();
-        let mut cpus: Vec<u16> = planned.iter().map(|planned| planned.cpu).collect();
+        let senders = tasks.iter().filter_map(|task| self.plan.task(task));
+        let senders = senders.flat_map(|task| self.backlogs.cpus(task)).copied();
+        let mut cpus: Vec<u16> = planned.iter().map(|planned| planned.cpu).chain(senders).collect();
         cpus.sort_unstable();
         cpus.dedup();
-        let from = at.saturating_sub(way);
-        let from = since.map_or(from, |since| since.min(from));
+        let from = since.min(at.saturating_sub(way));
         let on = |cpu: &u16| self.stalls.get(cpu).map_or(0, |stalls: &Stalls| stalls.stolen(from, at));
         let stolen = cpus.iter().map(on).fold(0, u64::saturating_add);
         let later = planned.iter().skip(1).filter(|planned| planned.periodic);
         let waits = later.map(|planned| planned.period).fold(0, u64::saturating_add);
         stolen > 0 && way.saturating_sub(limit) <= stolen.saturating_add(waits)
+    }
+
+    /// Where the search for stalls begins for a value that was on its way between two instants.
+    fn since_on(&self, path: &[&str], from: u64, to: u64) -> u64 {
+        let tasks = path.iter().filter_map(|step| self.plan.task(step));
+        tasks.map(|task| self.backlogs.since(task, from, to)).fold(from, u64::min)
     }
 
     pub(crate) fn channel(&mut self, at: usize) -> ChannelFigures {
@@ -166,23 +173,15 @@ impl Judge<'_> {
         figures: &mut ChannelFigures,
         breaches: &mut Vec<Breach>,
     ) {
-        let (mut since, mut before) = (0, 0);
-        for &(end, latency_ns) in received {
-            // Whether the previous value still waited when this one was sent.
+        for &(end, latency_ns) in received.iter().filter(|(_, latency_ns)| *latency_ns > limit_ns) {
             let sent = end.saturating_sub(latency_ns);
-            if before <= sent {
-                since = sent;
-            }
-            before = end;
-            if latency_ns <= limit_ns {
-                continue;
-            }
-            let queued = flow.channel.kind.is_queued().then_some(since);
-            if self.is_unrecorded(queued.map_or(sent, |since| since.min(sent))) {
+            let readers = flow.readers.iter().map(|reader| self.backlogs.since(*reader, end, end));
+            let since = readers.fold(sent, u64::min);
+            if self.is_unrecorded(since) {
                 figures.late_not_judged += 1;
             } else if self.pauses.touch(flow.readers.iter().copied(), sent, end) {
                 figures.late_paused += 1;
-            } else if self.excused(&flow.parties, end, latency_ns, limit_ns, queued) {
+            } else if self.excused(&flow.parties, end, (latency_ns, limit_ns), since) {
                 figures.late_machine += 1;
             } else {
                 let (channel, at_ns) = (flow.channel.name.clone(), self.since_begin(end));
@@ -207,7 +206,7 @@ impl Judge<'_> {
                 figures.late_not_judged += 1;
             } else if self.pauses.touch(flow.readers.iter().copied(), from, end) {
                 figures.late_paused += 1;
-            } else if self.excused(&flow.parties, end, span, span, None) {
+            } else if self.excused(&flow.parties, end, (span, span), from) {
                 figures.late_machine += 1;
             } else {
                 let (channel, at_ns) = (flow.channel.name.clone(), self.since_begin(end));
@@ -238,11 +237,13 @@ impl Judge<'_> {
         let mut breaches = Vec::new();
         for &(end, age_ns) in self.seen.chains[at].iter().filter(|(_, age)| *age > limit_ns) {
             let proven = bound.is_some_and(|bound| bound <= max_latency);
-            if proven && self.is_unrecorded(end.saturating_sub(age_ns)) {
+            let begin = end.saturating_sub(age_ns);
+            let since = self.since_on(&path, begin, end);
+            if proven && self.is_unrecorded(since) {
                 late_not_judged += 1;
-            } else if self.pauses.touch(tasks_of_path.iter().copied(), end.saturating_sub(age_ns), end) {
+            } else if self.pauses.touch(tasks_of_path.iter().copied(), begin, end) {
                 late_paused += 1;
-            } else if proven && self.excused(&path, end, age_ns, limit_ns, None) {
+            } else if proven && self.excused(&path, end, (age_ns, limit_ns), since) {
                 late_machine += 1;
             } else {
                 let (chain, at_ns) = (chain.name.clone(), self.since_begin(end));
@@ -284,9 +285,10 @@ impl Judge<'_> {
         let (mut late_machine, mut late_ours, mut late_not_judged) = (0, 0, 0);
         for &(end, reaction_ns) in seen.iter().filter(|(_, reaction)| *reaction > limit_ns) {
             let proven = bound.is_some_and(|bound| bound <= max_reaction);
-            if proven && self.is_unrecorded(end.saturating_sub(reaction_ns)) {
+            let since = self.since_on(&path, end.saturating_sub(reaction_ns), end);
+            if proven && self.is_unrecorded(since) {
                 late_not_judged += 1;
-            } else if proven && self.excused(&path, end, reaction_ns, limit_ns, None) {
+            } else if proven && self.excused(&path, end, (reaction_ns, limit_ns), since) {
                 late_machine += 1;
             } else {
                 late_ours += 1;

@@ -12,6 +12,7 @@ use taut_time::{Duration, Size};
 
 use crate::Ending;
 use crate::ages;
+use crate::backlog::{Backlogs, Known};
 use crate::blame::{self, CoreJobs, Finding, Pending, Stalls};
 use crate::decisions::Decisions;
 use crate::end;
@@ -94,6 +95,7 @@ pub(crate) struct Judge<'a> {
     pub(crate) stalls: BTreeMap<u16, Stalls>,
     outside: Outside,
     pub(crate) pauses: Pauses,
+    pub(crate) backlogs: Backlogs,
     begin: u64,
     last: u64,
     /// If older records were dropped: the records are all that happened after this instant.
@@ -210,6 +212,7 @@ impl<'a> Judge<'a> {
             planned: plan.tasks.iter().map(|task| PlannedTiming::of(&task.class)).collect(),
             outside: Outside::of(plan, (&run.records, &seen), &stalls),
             pauses: Pauses::of(plan, &seen, run.since.is_none()),
+            backlogs: Backlogs::default(),
             seen,
             wakes,
             stalls,
@@ -325,8 +328,11 @@ impl<'a> Judge<'a> {
     ) -> (Vec<TaskFigures>, Vec<Vec<(Job, Lateness)>>) {
         let cores = self.core_jobs(joined);
         let places = self.planned.iter().map(|planned| planned.as_ref().map(|of| (of.cpu, of.priority)));
+        let places: Vec<Option<(u16, u8)>> = places.collect();
+        let known = Known { plan: self.plan, seen: &self.seen, jobs: joined, cores: &cores, places: &places };
+        self.backlogs = Backlogs::of(&known);
         let whole = self.since.is_none();
-        let waits = Waits::new(self.plan, places.collect(), joined, &cores, (decisions, whole));
+        let waits = Waits::new(self.plan, places, joined, &cores, (decisions, whole));
         let planned = std::mem::take(&mut self.planned);
         let all = joined.iter().zip(&planned).enumerate().map(|(at, (found, planned))| {
             let mut figures = self.figures(at, found, planned.as_ref(), ending);

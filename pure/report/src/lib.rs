@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod ages;
+mod backlog;
 pub mod blame;
 mod calibrate;
 mod changes;

@@ -1067,12 +1067,12 @@ fn values_queued_behind_a_stall_inherit_it() {
     let judged = |stall: bool, until: u64| {
         let mut run = run(Script::quiet());
         let at = |ms: u64| Instant::from_ns(recorded::BEGIN + ms * MS);
-        let queued = |record: &&mut Record| {
-            (record.kind, record.subject) == (Kind::Receive, 1)
-                && record.at > at(4_000)
-                && record.at < at(until)
+        let within = |record: &Record, from: u64, to: u64| {
+            (record.kind, record.subject) == (Kind::Receive, 1) && record.at > at(from) && record.at < at(to)
         };
-        for record in run.records.iter_mut().filter(queued) {
+        // The writer misses two jobs.
+        run.records.retain(|record| until == 4_000 || !within(record, until, until + 16));
+        for record in run.records.iter_mut().filter(|record| within(record, 4_000, until)) {
             record.at = Instant::from_ns(record.at.as_ns() + 16 * MS);
             record.value += 16 * MS;
         }
@@ -1100,6 +1100,48 @@ fn values_queued_behind_a_stall_inherit_it() {
     let (machine, ours) = judged(false, 5_000);
     assert!(machine == 0 && ours > 100, "{machine} {ours}");
     assert_eq!(judged(true, 4_000), (0, 1));
+}
+
+/// A stall delays a job that sends; its value and the next one come closer together than the receiver's least gap.
+#[test]
+fn a_value_that_the_least_gap_holds_up_behind_a_late_one_inherits_its_stall() {
+    const LATE: u64 = 500;
+    let judged = |stall: bool| {
+        let mut run = run(Script::quiet());
+        let at = |run: &Run, kind, subject, job| {
+            let of = run
+                .records
+                .iter()
+                .find(|record| (record.kind, record.subject, record.job) == (kind, subject, job));
+            of.expect("a quiet run should have all records").at.as_ns()
+        };
+        let begun = at(&run, Kind::Start, PROCESSING, LATE);
+        let held_up = at(&run, Kind::Release, OUTPUT, LATE) + (7 + 4) * MS;
+        let held_up = held_up - at(&run, Kind::Release, OUTPUT, LATE + 1);
+        for record in &mut run.records {
+            let (by, waits) = match (record.kind, record.subject, record.job) {
+                (Kind::Start | Kind::Complete, PROCESSING, LATE) => (7 * MS, false),
+                (Kind::Receive, 1, LATE) => (7 * MS, true),
+                (Kind::Send | Kind::Receive, 2, LATE) => (7 * MS, false),
+                (Kind::Release | Kind::Start | Kind::Complete, OUTPUT, LATE) => (7 * MS, false),
+                (Kind::Release | Kind::Start | Kind::Complete, OUTPUT, job) if job == LATE + 1 => {
+                    (held_up, false)
+                }
+                (Kind::Receive, 2, job) if job == LATE + 1 => (held_up, true),
+                _ => continue,
+            };
+            record.at = Instant::from_ns(record.at.as_ns() + by);
+            record.value += if waits { by } else { 0 };
+        }
+        let seen = Instant::from_ns(begun + 7 * MS);
+        let lateness = Record { at: seen, kind: Kind::Stall, cpu: 0, subject: 0, job: 1, value: 7 * MS };
+        run.records.extend(stall.then_some(lateness));
+        let report = Report::new(&plan(), &run);
+        let electrodes = &report.channels()[2];
+        (electrodes.late_machine, electrodes.late_ours, report.tasks()[usize::from(OUTPUT)].missed)
+    };
+    assert_eq!(judged(true), (1, 0, 0));
+    assert_eq!(judged(false), (0, 1, 0));
 }
 
 #[test]
