@@ -10,7 +10,6 @@ use taut_lock::{Epoch, Listener, Woken};
 use taut_sys::account::Account;
 use taut_sys::futex::{self, WORDS_MAX};
 use taut_sys::interrupt::ThreadSlot;
-use taut_sys::switched::SwitchMark;
 use taut_sys::usage::{Usage, thread_usage};
 use taut_sys::{clock, interrupt};
 
@@ -38,10 +37,15 @@ pub(crate) struct TaskThread<'s> {
 }
 
 impl<'s> TaskThread<'s> {
-    /// Makes the calling thread the thread of a task, for all its jobs; release 0 is at `origin_ns`.
-    pub(crate) fn new(mut context: JobContext<'s>, thread_slot: ThreadSlot, origin_ns: u64) -> Self {
+    /// Makes the calling thread the thread of a task, for all its jobs; release 0 is at `origin_ns`. `account` is the
+    /// thread's own.
+    pub(crate) fn new(
+        mut context: JobContext<'s>,
+        thread_slot: ThreadSlot,
+        account: Account,
+        origin_ns: u64,
+    ) -> Self {
         context.set_first_release(origin_ns.saturating_add(context.timing.offset_ns));
-        let account = Account::new(SwitchMark::new());
         Self { context, thread_slot, account, origin_ns, number: 0, waits: 0 }
     }
 
@@ -288,6 +292,7 @@ mod tests {
     use taut_event::{Kind, Record};
     use taut_plan::{HeapPolicy, Input, Overrun, Plan, digest};
     use taut_scope::Scope;
+    use taut_sys::switched::SwitchMark;
     use taut_trace::{RingOwner, ring};
 
     use super::*;
@@ -337,7 +342,8 @@ wcet = { value = "100us", source = "guess" }
         let context =
             JobContext::new(Scope::new(&mut []), EventRecorder::new(recorder, TASK), control, timing, None);
         let origin_ns = clock::monotonic_ns() - 7 * PERIOD_NS / 2;
-        let mut thread = TaskThread::new(context, ThreadSlot::none(), origin_ns);
+        let mut thread =
+            TaskThread::new(context, ThreadSlot::none(), Account::new(SwitchMark::none()), origin_ns);
         let goes_on = thread.run_job(origin_ns, JobCode::Task, |job| {
             assert_eq!((job.number(), job.release().as_ns()), (0, origin_ns));
             Err(Failure::Code(7))

@@ -13,6 +13,8 @@ use taut_boot::thread::{ThreadPlacement, place_thread};
 use taut_boot::{Guarantee, Guarantees, StartBarrier};
 use taut_event::{Kind, Record};
 use taut_plan::{Plan, STACK_BYTES, TaskPlan};
+use taut_sys::account::Account;
+use taut_sys::switched::SwitchMark;
 use taut_sys::thread::ThreadPolicy;
 use taut_sys::{clock, interrupt, process, thread};
 use taut_time::Instant;
@@ -268,8 +270,11 @@ impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
             self.set_up.count(task, || body.start());
             process::end_if_forked();
             self.place(placement, handle);
+            // Takes a millisecond of the core. From the barrier on, all threads of a core must reach their first sleep before
+            // release 0, one after the other.
+            let account = Account::new(SwitchMark::new());
             let has_failed = self.handles.barrier.wait().is_some_and(|origin_ns| {
-                let mut thread = TaskThread::new(context, thread_slot, origin_ns);
+                let mut thread = TaskThread::new(context, thread_slot, account, origin_ns);
                 thread.count(|thread| body.run_native(thread));
                 thread.context.has_failed()
             });

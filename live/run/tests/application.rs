@@ -7,6 +7,7 @@
 
 mod app;
 
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
@@ -63,6 +64,33 @@ fn releases_stand_on_an_absolute_clock() {
     }
     assert_eq!(outcome.of(Kind::End).len(), 1);
     assert_eq!(taut_event::Ending::of(&outcome.records), taut_event::Ending::Done);
+}
+
+/// Between the start barrier and release 0 the threads of a core run one after the other: each must need little.
+#[test]
+fn the_first_jobs_of_many_tasks_begin_at_release_0() {
+    const TASKS: u16 = 40;
+    let mut tables = String::new();
+    for task in 0..TASKS {
+        let _ = write!(
+            tables,
+            "[tasks.t{task}]\narrival = {{ periodic = \"500ms\" }}\ndeadline = \"500ms\"\n\
+             wcet = {{ value = \"100us\", source = \"guess\" }}\ncore = 0\npriority = {}\n",
+            10 + task
+        );
+    }
+    // How long after release 0 the last of the first jobs began, in the best of some runs: a busy machine delays all.
+    let latest = || {
+        let outcome = run(&tables, Some(Duration::from_ms(100)), |app| {
+            (0..TASKS).try_for_each(|task| app.task(&format!("t{task}"), |_| Ok(each(|_| Ok(())))))
+        });
+        let origin = outcome.of(Kind::Begin)[0].at;
+        let starts = outcome.of(Kind::Start);
+        assert_eq!(starts.len(), usize::from(TASKS));
+        starts.into_iter().map(|start| start.at.as_ns() - origin.as_ns()).max()
+    };
+    let best = (0..3).filter_map(|_| latest()).min().unwrap();
+    assert!(best < 12_000_000, "{best} ns");
 }
 
 /// What a job has used is its own processor time, whoever schedules it: a more urgent job preempts it, and its time does not
