@@ -19,6 +19,15 @@ pub(crate) struct Observed {
     report: Value,
 }
 
+/// How a run differs from the application as it stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Variant<'v> {
+    /// An overlay of the manifest, in the application's folder.
+    pub(crate) overlay: Option<&'v str>,
+    /// Environment variables.
+    pub(crate) set: &'v [(&'v str, &'v str)],
+}
+
 /// Release jitter of a task, in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Jitter {
@@ -49,14 +58,31 @@ impl Observed {
     /// The last lines of the run if it did not start, did not end by itself or left no report. A run that missed a
     /// deadline (code 1) is no error: its figures count.
     pub(crate) fn of(tree: &Tree, app: &Path, seconds: u64) -> Result<Self, String> {
+        Self::of_variant(tree, app, seconds, &Variant::default())
+    }
+
+    /// The same, of a variant of the application.
+    ///
+    /// # Errors
+    /// As [`Observed::of`].
+    pub(crate) fn of_variant(
+        tree: &Tree,
+        app: &Path,
+        seconds: u64,
+        variant: &Variant<'_>,
+    ) -> Result<Self, String> {
         let name = app.file_name().unwrap_or_default();
         let results = tree.target().join("bars").join(name);
+        let overlay = variant.overlay.map(|overlay| app.join(overlay));
+        let overlay = overlay.iter().flat_map(|overlay| ["--overlay".as_ref(), overlay.as_os_str()]);
         let run = Command::new(taut(tree))
             .args(["run".as_ref(), app.as_os_str()])
+            .args(overlay)
             .args(["--for".to_owned(), format!("{seconds}s")])
             .args(["--out".as_ref(), results.as_os_str()])
             .dir(tree.root())
             .limit(Duration::from_secs(seconds + 180));
+        let run = variant.set.iter().fold(run, |run, (name, value)| run.env(name, value));
         let report = results.join("report.json");
         let recording = results.join("run.taut");
         // Remove the results of an earlier run, so that they are not taken for those of this run.

@@ -40,11 +40,11 @@ pub(crate) fn percentile(samples: &mut [u64], share: f64) -> Option<u64> {
 ///
 /// # Errors
 /// The first error that a side reports.
-pub(crate) fn in_turns<T>(
+pub(crate) fn in_turns<T, U>(
     rounds: usize,
     mut one: impl FnMut() -> Result<T, String>,
-    mut other: impl FnMut() -> Result<T, String>,
-) -> Result<Vec<(T, T)>, String> {
+    mut other: impl FnMut() -> Result<U, String>,
+) -> Result<Vec<(T, U)>, String> {
     let mut pairs = Vec::with_capacity(rounds);
     for round in 0..rounds {
         pairs.push(if round % 2 == 0 {
@@ -96,6 +96,6 @@ mod tests {
         let pairs = in_turns(3, side('a'), side('b')).unwrap();
         assert_eq!(pairs, [('a', 'b'); 3]);
         assert_eq!(*order.borrow(), "abbaab");
-        assert_eq!(in_turns(3, side('a'), || Err("no".into())), Err("no".into()));
+        assert_eq!(in_turns(3, side('a'), || Err::<char, _>("no".into())), Err("no".into()));
     }
 }

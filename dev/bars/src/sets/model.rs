@@ -9,7 +9,7 @@
 use serde_json::{Map, Value};
 use xtask::{Command, Tree};
 
-use crate::bench::ready;
+use crate::bench::ready::{self, Round};
 use crate::observed::build;
 use crate::peers;
 use crate::row::{Held, Row};
@@ -39,6 +39,10 @@ const MOVED: f64 = 1.05;
 
 /// The time from a device to its job may be this multiple of that to a thread that blocks in `read`.
 const READY: f64 = 1.1;
+/// With a device thread, this multiple of a bare poll and a bare wake.
+const WATCHED: f64 = 1.0;
+/// What a device that can always be read may take of its core, in percent.
+const FLOOD: f64 = 3.0;
 
 /// What a thousand seconds of virtual time may take, in ms: cochlear's components without their FFT, in a bench.
 const VIRTUAL_MS: f64 = 1_000.0;
@@ -48,7 +52,7 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let folder = tree.target().join("bars/model");
     let run = peers::messages_for_bars(tree, ROUNDS, &folder).and_then(|text| Rounds::of(&text));
     let mut rows = bars(&run);
-    rows.push(ready(tree));
+    rows.extend(ready(tree));
     rows.push(virtual_time(tree));
     rows.extend(recorded::measure(tree));
     rows
@@ -77,14 +81,36 @@ fn taken_ms(said: &str) -> Result<Vec<f64>, String> {
     said.lines().map(|line| of(line).ok_or_else(|| format!("it says `{line}`"))).collect()
 }
 
-/// From a device to its job, compared with a thread that blocks in `read`.
-fn ready(tree: &Tree) -> Row {
-    let measured = build(tree).and_then(|()| ready::measure(tree));
+/// From a device to its job, compared with bare threads; and what a flood takes.
+fn ready(tree: &Tree) -> Vec<Row> {
+    let built = build(tree);
+    let measured = built.clone().and_then(|()| ready::measure(tree));
     if let Ok(measured) = &measured {
         print!("{}", ready::table(measured));
     }
-    let ratios = measured.map(|measured| ready::ratios(&measured));
-    Row::at_most("device to its job p50, taut / bare read", READY, "x", Held::Median, ratios)
+    let ratios = |ratio: fn(&Round) -> f64| {
+        measured.as_ref().map_err(Clone::clone).map(|rounds| rounds.iter().map(ratio).collect())
+    };
+    let floods = built.and_then(|()| ready::floods(tree));
+    let flood = |at: usize| floods.as_ref().map_err(Clone::clone).map(|floods| floods[at].clone());
+    vec![
+        Row::at_most(
+            "device to its job, own thread, p50, taut / bare read",
+            READY,
+            "x",
+            Held::Median,
+            ratios(Round::own_thread),
+        ),
+        Row::at_most(
+            "device to its job, device thread, p50, taut / bare poll and wake",
+            WATCHED,
+            "x",
+            Held::Median,
+            ratios(Round::device_thread),
+        ),
+        Row::at_most("flood of a device, own thread, of its core", FLOOD, "%", Held::Median, flood(0)),
+        Row::at_most("flood of a device, device thread, of its core", FLOOD, "%", Held::Median, flood(1)),
+    ]
 }
 
 /// The rounds of a run, each with its named figures.
