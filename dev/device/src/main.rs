@@ -13,7 +13,6 @@ use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
 use taut::{App, Component, Context, Device, Duration, Error, Failure, Job, Task};
-use taut_sys::clock;
 
 /// Values that are kept: more than a run of a quarter of a minute has.
 const KEPT: usize = 8_000;
@@ -67,8 +66,10 @@ fn used_on_cpu_0() -> std::io::Result<u64> {
         let thread = thread?;
         let status = std::fs::read_to_string(thread.path().join("status"))?;
         if status.lines().any(|line| line.split_whitespace().eq(["Cpus_allowed_list:", "0"])) {
-            let tid = thread.file_name().to_string_lossy().parse().unwrap_or(0);
-            used += clock::cpu_ns_of(tid);
+            // Its first field is the time on a CPU (ns).
+            let times = std::fs::read_to_string(thread.path().join("schedstat"))?;
+            let on_cpu = times.split_whitespace().next().and_then(|field| field.parse::<u64>().ok());
+            used += on_cpu.ok_or(std::io::ErrorKind::InvalidData)?;
         }
     }
     Ok(used)

@@ -178,5 +178,8 @@ mod queues {}
 #[doc = include_str!("../../../docs/requests.md")]
 mod requests {}
 #[cfg(doctest)]
+#[doc = include_str!("../../../docs/rtdroid-listings.md")]
+mod rtdroid_listings {}
+#[cfg(doctest)]
 #[doc = include_str!("../../../docs/sources.md")]
 mod sources {}
