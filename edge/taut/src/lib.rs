@@ -41,11 +41,11 @@ pub use taut_macros::manifest;
 pub use taut_run::{
     AlarmReader, AlarmRefused, AlarmSetter, AlarmToken, Answer, App, BlockLoan, BlockReceiver, BlockSender,
     CallError, Caller, Cancellation, ClientRequests, Component, Context, Control, CountingAllocator, Create,
-    Delivered, Device, DueAlarm, Error, Failure, Job, JobError, Layout, LoanRefused, LockError,
-    MessageReader, ModeError, OneOf, Overtaken, Payload, PublishError, QueueReader, QueueWriter,
-    ReceivedBlock, ReceivedRequest, Receiver, RequestNumber, RequestReader, RequestWriter, Resource,
-    SendError, Service, ServiceError, State, StateReader, StateWriter, Task, Unknown, Words, errors, layout,
-    payload_with, zerocopy,
+    Delivered, Device, DueAlarm, Error, Failure, Handler, Job, JobError, Layout, LoanRefused, LockError,
+    Looper, MessageHandler, MessageReader, ModeError, OneOf, Overtaken, Payload, PublishError, QueueReader,
+    QueueWriter, ReceivedBlock, ReceivedRequest, Receiver, RequestNumber, RequestReader, RequestWriter,
+    Resource, SendError, Service, ServiceError, State, StateReader, StateWriter, Task, Unknown, Words,
+    errors, layout, payload_with, zerocopy,
 };
 pub use taut_scope::{Exceeded, Scope};
 pub use taut_time::{Duration, Instant};

@@ -68,4 +68,4 @@ pub use taut_policy::Attribute;
 pub use taut_policy::{GlobalRule, LocalRule, ServerPolicy};
 /// What happens to a job that uses up its budget, or is late.
 pub use taut_policy::{Overrun, Remedy, Trouble};
-pub use violation::{Handler, Outside, Violation, ViolationKind, Who};
+pub use violation::{Outside, Violation, ViolationHandler, ViolationKind, Who};

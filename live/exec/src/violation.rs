@@ -166,7 +166,7 @@ impl fmt::Display for Violation<'_> {
 }
 
 /// Called before the process aborts.
-pub type Handler = fn(&Violation<'_>);
+pub type ViolationHandler = fn(&Violation<'_>);
 
 struct Text {
     bytes: [u8; 512],

@@ -96,6 +96,11 @@ impl EventRecorder {
         self.clock.now_ns()
     }
 
+    /// The time now, as the code of a task sees it: in a replay what it saw in the recorded run.
+    pub(crate) fn read_clock(&self) -> Instant {
+        Instant::from_ns(self.values.clock(|| self.clock.read_ns()))
+    }
+
     /// The position of the task.
     pub(crate) fn subject(&self) -> u16 {
         self.subject
@@ -181,8 +186,7 @@ impl<'j> Job<'j> {
     /// In a [bench](crate::bench) the first call gives the instant at which the job's code runs, and each further call a
     /// microsecond more, so that code which waits for an instant comes to it.
     pub fn now(&self) -> Instant {
-        let EventRecorder { clock, values, .. } = &*self.event_recorder;
-        Instant::from_ns(values.clock(|| clock.read_ns()))
+        self.event_recorder.read_clock()
     }
 
     /// The processor time that the job has used so far: without the time in which its core ran other threads, but with

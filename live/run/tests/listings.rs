@@ -6,12 +6,14 @@
 
 mod app;
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use app::plain::planned;
 use app::run;
 use taut::{
-    App, Component, Context, Create, Error, Failure, Job, MessageReader, QueueWriter, Receiver, Service, Task,
+    App, Component, Context, Create, Error, Failure, Handler, Job, Looper, MessageHandler, MessageReader,
+    QueueWriter, Receiver, Service, Task,
 };
 use taut_event::Kind;
 
@@ -28,6 +30,17 @@ taut_run::payload_with! {
         /// The volume or the gain.
         pub what: u32,
         /// To what it is set.
+        pub value: i32,
+    }
+}
+
+taut_run::payload_with! {
+    "taut_run::zerocopy"
+    /// What the looper is told.
+    pub struct Command {
+        /// 1: at once, 2: later, 3: removed.
+        pub what: u32,
+        /// Not used.
         pub value: i32,
     }
 }
@@ -110,6 +123,51 @@ impl Receiver<[u32; 22]> for Output {
     }
 }
 
+struct Handles {
+    last: Command,
+}
+
+impl Component for Handles {}
+
+impl MessageHandler<Command> for Handles {
+    fn handle_message(&mut self, _: &mut Job<'_>, message: &Command, _sender: &str) -> Result<(), Failure> {
+        self.last = *message;
+        Ok(())
+    }
+}
+
+struct Guard<'p> {
+    handler: Handler<'p, Command>,
+}
+
+impl Component for Guard<'_> {}
+
+impl Task for Guard<'_> {
+    fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure> {
+        let refused = |_| Failure::Code(1);
+        self.handler.send_message(job, Command { what: 1, value: 0 }).map_err(|_| Failure::Code(2))?;
+        let delay = taut::Duration::from_ms(5);
+        self.handler.send_message_delayed(job, Command { what: 2, value: 0 }, delay).map_err(refused)?;
+        let at = job.release().checked_add(taut::Duration::from_ms(8)).ok_or(Failure::Code(3))?;
+        let last =
+            self.handler.send_message_at_time(job, Command { what: 3, value: 0 }, at).map_err(refused)?;
+        // Not needed after all.
+        let _outcome = self.handler.remove_message(job, last);
+        Ok(())
+    }
+}
+
+fn guard<'p>(create: &mut Create<'_, 'p>) -> Result<Guard<'p>, Error> {
+    Ok(Guard { handler: Handler::new(create, "messages", "later")? })
+}
+
+fn looper<'p, H: MessageHandler<Command>>(
+    create: &mut Create<'_, 'p>,
+    handles: H,
+) -> Result<Looper<'p, Command, H>, Error> {
+    Looper::new(create, "messages", "later", handles)
+}
+
 /// Counts what the output has heard.
 struct Counted {
     output: Output,
@@ -152,12 +210,61 @@ fn the_listings_run() {
     assert!(HEARD.load(Ordering::Relaxed) > 0);
 }
 
+/// The looper's handler of the page, and what it was told: when, after release 0, and what.
+struct Told {
+    handles: Handles,
+    times: &'static Mutex<Vec<(u64, u32)>>,
+}
+
+impl Component for Told {}
+
+impl MessageHandler<Command> for Told {
+    fn handle_message(&mut self, job: &mut Job<'_>, message: &Command, sender: &str) -> Result<(), Failure> {
+        self.handles.handle_message(job, message, sender)?;
+        assert_eq!(sender, "guard");
+        let mut times = self.times.lock().unwrap();
+        if times.len() < times.capacity() {
+            times.push((job.now().as_ns(), self.handles.last.what));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn messages_come_at_once_and_later() {
+    for executor in ["", "executor = \"dispatched\"\n"] {
+        let times: &'static Mutex<Vec<(u64, u32)>> = Box::leak(Box::new(Mutex::new(Vec::with_capacity(64))));
+        let tables = format!("{executor}{}", blocks("toml")[1]);
+        let outcome = run(&tables, Some(taut::Duration::from_ms(190)), |app| {
+            app.task("guard", guard)?;
+            app.task("looper", |create| {
+                let handles = Handles { last: Command { what: 0, value: 0 } };
+                looper(create, Told { handles, times })
+            })
+        });
+        assert!(outcome.ending.as_ref().unwrap().orderly);
+        let origin = outcome.of(Kind::Begin)[0].at.as_ns();
+        let times = times.lock().unwrap();
+        let of = |what: u32| {
+            times.iter().filter(|(_, of)| *of == what).map(|(at, _)| at - origin).collect::<Vec<_>>()
+        };
+        let (at_once, later, removed) = (of(1), of(2), of(3));
+        // Ten jobs of the guard; a stall of the machine may skip some.
+        assert!(at_once.len() > 5 && later.len() > 5 && removed.is_empty(), "{times:?}");
+        for (first, second) in at_once.iter().zip(&later) {
+            assert!(first / 20_000_000 == second / 20_000_000, "of one job");
+            assert!(second % 20_000_000 >= 5_000_000, "not before its instant");
+        }
+        assert_eq!(outcome.of(Kind::Failed).len(), 0);
+    }
+}
+
 /// What the page shows is what runs here.
 #[test]
 fn the_page_shows_this_code() {
     let own = include_str!("listings.rs");
     let rust = blocks("rust");
-    assert_eq!(rust.len(), 4);
+    assert_eq!(rust.len(), 5);
     for block in rust {
         let shown: Vec<&str> = block.lines().filter(|line| !line.starts_with("# ")).collect();
         assert!(own.contains(&shown.join("\n")), "{block}");

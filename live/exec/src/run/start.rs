@@ -280,7 +280,12 @@ impl<'w> Setup<'w> {
 }
 
 impl CoreSetup<'_> {
-    fn build(&mut self, strict: bool, handler: crate::Handler, delay_ns: u64) -> Result<Shared, SetupError> {
+    fn build(
+        &mut self,
+        strict: bool,
+        handler: crate::ViolationHandler,
+        delay_ns: u64,
+    ) -> Result<Shared, SetupError> {
         let made = self.attributes().rule(self.rule);
         // The attributes were made for exactly these tasks and resources.
         let rule = made.map_err(|misuse| SetupError::Thread(format!("CPU {}: {misuse}", self.cpu)))?;

@@ -27,7 +27,7 @@ use crate::resource::CoreResource;
 use crate::server::{ServerId, ServerSetup};
 use crate::task::{CoreId, Release, TaskId, TaskSetup};
 use crate::threads::listeners::Listeners;
-use crate::violation::Handler;
+use crate::violation::ViolationHandler;
 
 /// A core of a set-up.
 pub(crate) struct CoreSetup<'w> {
@@ -62,7 +62,7 @@ pub struct Setup<'w> {
     pub(crate) tasks: usize,
     servers: usize,
     resources: u32,
-    pub(crate) handler: Handler,
+    pub(crate) handler: ViolationHandler,
     pub(crate) on_stop: Option<&'w (dyn Fn(usize) + Sync)>,
     pub(crate) delay_ns: u64,
     #[cfg(test)]
@@ -280,7 +280,7 @@ impl<'w> Setup<'w> {
 
     /// Sets the handler that is called before a violation aborts the process. It replaces the message on the standard
     /// error stream.
-    pub fn on_violation(&mut self, handler: Handler) {
+    pub fn on_violation(&mut self, handler: ViolationHandler) {
         self.handler = handler;
     }
 

@@ -48,7 +48,7 @@ use crate::ready::settle::{Caller, Next};
 use crate::ready::state::State;
 use crate::ready::worker_priorities::NONE;
 use crate::task::TaskId;
-use crate::violation::{Handler, Violation, ViolationKind};
+use crate::violation::{Violation, ViolationHandler, ViolationKind};
 
 /// A core.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ pub(crate) struct Shared {
     pub(crate) dispatcher: AtomicI32,
     /// The least priority that a worker thread may have.
     pub(crate) least_priority: u8,
-    pub(crate) handler: Handler,
+    pub(crate) handler: ViolationHandler,
     /// In tests, the dispatcher's extra delay before each scan, ns.
     pub(crate) delay_ns: u64,
     /// An injected fault: no decision after an unlock.
@@ -134,7 +134,7 @@ pub(crate) struct Parts {
     pub(crate) brand: u64,
     pub(crate) names: Box<[String]>,
     pub(crate) by_hand: Box<[bool]>,
-    pub(crate) handler: Handler,
+    pub(crate) handler: ViolationHandler,
     pub(crate) delay_ns: u64,
 }
 
