@@ -124,6 +124,28 @@ pub(crate) fn locks_for_bars(tree: &Tree, rounds: usize, folder: &Path) -> Resul
     measured(tree, &["locks"], "locks.json", rounds, folder)
 }
 
+/// Builds the program, and returns a function that makes the command for the most urgent message under a flood: from the
+/// length of a repetition in ms, how many of each share, and the shares in percent. The command prints a line for each.
+///
+/// # Errors
+/// The output of the compiler.
+pub(crate) fn flood_of_lanes(tree: &Tree) -> Result<impl Fn(u32, usize, &[u32]) -> Command, String> {
+    let built = build(tree, true).run();
+    if !built.success() {
+        return Err(format!("taut-peers does not build: {}", built.text));
+    }
+    let program = program(tree);
+    Ok(move |length: u32, times: usize, shares: &[u32]| {
+        let shares: Vec<String> = shares.iter().map(u32::to_string).collect();
+        Command::new(&program).args(["messages", "--flood", &shares.join(",")]).args([
+            "--rounds",
+            &times.to_string(),
+            "--length",
+            &length.to_string(),
+        ])
+    })
+}
+
 /// As [`measured_for_bars`], for the bars of messages and broadcast.
 ///
 /// # Errors

@@ -140,6 +140,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/forged", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/hostile", "starts other processes"),
     ("run/leaving", "starts other processes"),
+    ("run/listings", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/memory", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/messages", "starts other processes"),
     ("run/modes", "a booted application: `mmap` with MAP_POPULATE"),

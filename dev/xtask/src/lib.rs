@@ -44,6 +44,7 @@ pub use oracle::program as oracle;
 pub use peers::cargo as cargo_of_peers;
 pub use python::beside_the_command;
 pub use tally::Tally;
+pub use toolchain::jvm;
 pub use tree::Tree;
 
 use std::process::ExitCode;

@@ -111,6 +111,21 @@ pub(crate) const AARCH64: [Component; 3] = [
     Component { probe: &["qemu-aarch64", "--version"], from: Source::Packages, names: &["qemu-user"] },
 ];
 
+/// Compilers of Java and C, and Maven, which fetches classes.
+const JVM: [Component; 3] = [
+    Component { probe: &["javac", "-version"], from: Source::Packages, names: &["openjdk-17-jdk-headless"] },
+    Component { probe: &["mvn", "--version"], from: Source::Packages, names: &["maven"] },
+    Component { probe: &["cc", "--version"], from: Source::Packages, names: &["gcc", "libc6-dev"] },
+];
+
+/// Installs a JVM with its compiler, Maven and a C compiler, as far as they are missing.
+///
+/// # Errors
+/// Why one is still missing, in one line.
+pub fn jvm() -> Result<(), String> {
+    JVM.iter().try_for_each(Component::ensure)
+}
+
 impl Component {
     /// Installs the component if it is missing.
     ///

@@ -3,6 +3,7 @@
 
 //! Comparisons, each printed with its spread.
 
+mod android;
 mod bare;
 pub(crate) mod cost;
 pub(crate) mod ready;
@@ -23,6 +24,7 @@ const BENCHES: &[Bench] = &[
         build(tree).and_then(|()| release::measure(tree)).map(|rounds| release::table(&rounds))
     }),
     ("ready", |tree| build(tree).and_then(|()| ready::measure(tree)).map(|rounds| ready::table(&rounds))),
+    ("android", android::measured),
     ("cost", |tree| cost::measure(tree).map(|rows| cost::table(&rows, &figure))),
 ];
 

@@ -45,6 +45,12 @@ struct Arguments {
     /// Where to write messages.json
     #[arg(long)]
     out: Option<PathBuf>,
+    /// Only the most urgent message under a flood, by our lanes, at these shares (percent): a line for each repetition
+    #[arg(long, value_delimiter = ',')]
+    flood: Vec<u32>,
+    /// The length of such a repetition, in ms
+    #[arg(long, default_value_t = 500)]
+    length: u32,
 }
 
 /// A figure with its name.
@@ -57,8 +63,16 @@ type Named = (String, f64);
 pub(crate) fn run(words: &[String]) -> Result<(), String> {
     let arguments =
         Arguments::parse_from(std::iter::once("messages".to_owned()).chain(words.iter().cloned()));
-    let Arguments { quick, rounds, out } = arguments;
+    let Arguments { quick, rounds, out, flood, length } = arguments;
     let surroundings = Surroundings::new(if quick { 10 } else { 1 })?;
+    if !flood.is_empty() {
+        if !surroundings.real_time {
+            return Err("no real-time priorities".into());
+        }
+        let times = rounds.unwrap_or(1).try_into().map_err(|_| "too many rounds")?;
+        print!("{}", urgent::lines(&surroundings, length, times, &flood)?);
+        return Ok(());
+    }
     let rounds = rounds.unwrap_or(if quick { 3 } else { 11 }).max(1);
     let mut all: Vec<Vec<Named>> = Vec::new();
     for round in 0..rounds {

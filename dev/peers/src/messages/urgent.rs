@@ -9,6 +9,7 @@
 //! refuses a message of the 300; it has more room than the urgent ones need.
 
 use std::collections::BinaryHeap;
+use std::fmt::Write;
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, fence};
@@ -164,12 +165,55 @@ impl Carries for Array {
 pub(super) fn measured(surroundings: &Surroundings) -> Result<Vec<Named>, String> {
     let mut figures = Vec::new();
     for share in SHARES {
-        figures.extend(flooded::<Lanes>(surroundings, share)?);
-        figures.extend(flooded::<Heap>(surroundings, share)?);
-        figures.extend(flooded::<Channel>(surroundings, share)?);
-        figures.extend(flooded::<Array>(surroundings, share)?);
+        figures.extend(named::<Lanes>(surroundings, share)?);
+        figures.extend(named::<Heap>(surroundings, share)?);
+        figures.extend(named::<Channel>(surroundings, share)?);
+        figures.extend(named::<Array>(surroundings, share)?);
     }
     Ok(figures)
+}
+
+/// Repetitions of our lanes as `dev/bars/android/Flood.java` prints those of Android's: the share in percent, how many urgent
+/// messages were sent and handled, p50, p99 and the largest of their waits (ns), and how many others went before one.
+///
+/// # Errors
+/// The far side did not begin, or too few messages were taken.
+pub(super) fn lines(
+    surroundings: &Surroundings,
+    ms: u32,
+    times: u32,
+    percents: &[u32],
+) -> Result<String, String> {
+    let mut lines = String::new();
+    for percent in (0..times).flat_map(|_| percents) {
+        let flood = flooded::<Lanes>(surroundings, f64::from(*percent) / 100.0, ms)?;
+        let Flood { sent, handled, p50, p99, longest, low } = flood;
+        let _ = writeln!(lines, "{percent} {sent} {handled} {p50:.0} {p99:.0} {longest:.0} {low}");
+    }
+    Ok(lines)
+}
+
+/// The figures of a trial that bars compare.
+fn named<C: Carries>(surroundings: &Surroundings, share: f64) -> Result<[Named; 3], String> {
+    let flood = flooded::<C>(surroundings, share, TRIAL_MS)?;
+    let (name, percent) = (C::NAME, (100.0 * share).round());
+    Ok([
+        (format!("{name} p50 at {percent} %"), flood.p50),
+        (format!("{name} p99 at {percent} %"), flood.p99),
+        (format!("{name} low at {percent} %"), flood.low as f64),
+    ])
+}
+
+/// What became of the urgent messages of a trial.
+struct Flood {
+    sent: usize,
+    handled: usize,
+    /// How long they waited (ns).
+    p50: f64,
+    p99: f64,
+    longest: f64,
+    /// The largest number of others that started between the end of an urgent send and its start.
+    low: usize,
 }
 
 /// What the receiver saw of an urgent message.
@@ -180,11 +224,11 @@ struct Seen {
     others: usize,
 }
 
-/// Floods the receiver for a trial: p50 and p99 of the urgent messages' waits, ns, and how many others went before one.
-fn flooded<C: Carries>(surroundings: &Surroundings, share: f64) -> Result<[Named; 3], String> {
+/// Floods the receiver for a trial.
+fn flooded<C: Carries>(surroundings: &Surroundings, share: f64, ms: u32) -> Result<Flood, String> {
     let (mut urgent, mut others, mut receiver) = C::made()?;
     let service = surroundings.clock.ticks(Duration::from_nanos(SERVICE_NS));
-    let trial = surroundings.ticks(TRIAL_MS);
+    let trial = surroundings.ticks(ms);
     let near = |_: &Signals| take_for::<C>(&mut receiver, trial, service);
     // When each urgent send began and ended.
     let (sends, above) = (Mutex::new(Vec::with_capacity(1 << 14)), AtomicBool::new(false));
@@ -216,31 +260,38 @@ fn flooded<C: Carries>(surroundings: &Surroundings, share: f64) -> Result<[Named
             }
         });
     };
-    let ((seen, starts), _) = surroundings.both(near, far)?;
+    let (Taken { seen, starts, looked }, _) = surroundings.both(near, far)?;
     let sends = sends.into_inner().map_err(|_| "a sender panicked")?;
     let (mut waits, most) = waits(&sends, &seen, &starts);
     if waits.len() < 20 / surroundings.haste as usize {
         return Err(format!("{}: {} urgent messages were taken, too few", C::NAME, waits.len()));
     }
+    let handled = waits.len();
+    // The receiver did not look for what was sent after that.
+    let sent = sends.iter().filter(|(_, ended)| *ended < looked).count().max(handled);
     let mut of = |part: f64| surroundings.clock.ns(percentile(&mut waits, part));
-    let (name, percent) = (C::NAME, (100.0 * share).round());
-    Ok([
-        (format!("{name} p50 at {percent} %"), of(0.5)),
-        (format!("{name} p99 at {percent} %"), of(0.99)),
-        (format!("{name} low at {percent} %"), most as f64),
-    ])
+    Ok(Flood { sent, handled, p50: of(0.5), p99: of(0.99), longest: of(1.0), low: most })
 }
 
-/// Takes and handles messages for the length of a trial. Returns the urgent ones, and when each of the others started (ticks).
-fn take_for<C: Carries>(receiver: &mut C::Receiver, trial: u64, service: u64) -> (Vec<Seen>, Vec<u64>) {
+/// What the receiver took: the urgent messages, when each of the others started, and when it last looked for one (ticks).
+struct Taken {
+    seen: Vec<Seen>,
+    starts: Vec<u64>,
+    looked: u64,
+}
+
+/// Takes and handles messages for the length of a trial.
+fn take_for<C: Carries>(receiver: &mut C::Receiver, trial: u64, service: u64) -> Taken {
     // Room for more than can come, so that nothing is allocated meanwhile.
     let (mut seen, mut starts) = (Vec::with_capacity(1 << 14), Vec::with_capacity(1 << 18));
-    let end = now() + trial;
+    let mut looked = now();
+    let end = looked + trial;
     loop {
         let before = now();
         if before > end {
-            return (seen, starts);
+            return Taken { seen, starts, looked };
         }
+        looked = before;
         let Some(value) = C::take(receiver) else { continue };
         let started = now();
         if value[0] == URGENT {
