@@ -11,7 +11,7 @@ use taut_report::Report;
 use taut_run::{BlockReceiver, BlockSender, Caller, Context, Create, Error, Job, LoanRefused};
 use taut_time::Duration;
 
-use crate::code::Seen;
+use crate::seen::Seen;
 
 /// The payloads of blocks, with their numbers of words: 4 KiB, 64 KiB, 256 KiB.
 pub(crate) const SIZES: [(&str, usize); 3] = [("Small", SMALL), ("Middle", MIDDLE), ("Large", LARGE)];

@@ -2,335 +2,46 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! What the tasks of any drawn application do, as its plan says: a job executes for a part of what it may, takes all that it
-//! may take, and sends all that it may send. Every value has its sender and its number, so what is lost or comes twice shows.
+//! may take, and sends all that it may send.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, Plan};
-use taut_run::{
-    AlarmReader, AlarmSetter, AlarmToken, App, Cancellation, Component, Context, Control, Create, Device,
-    Error, Failure, Job, MessageReader, QueueReader, QueueWriter, Receiver, StateReader, StateWriter, Task,
-    payload_with,
-};
-use taut_time::{Duration, Instant};
+use taut_plan::{ChannelKind, ClassPlan, Plan};
+use taut_run::{App, Component, Context, Control, Create, Error, Failure, Job, Receiver, Task};
+use taut_time::Duration;
 
-use crate::blocks::{self, Fills, Ledger, Takes};
 use crate::draw::Draw;
-
-payload_with! {
-    "taut_run::zerocopy"
-    /// A value of any channel.
-    pub(crate) struct Value { pub(crate) urgency: u32, pub(crate) sender: u32, pub(crate) number: u64 }
-}
-
-/// What readers got, by channel and sender: how many values, and the largest number. Each task has a `Seen` of its own, so
-/// no job waits for another or uses the heap.
-#[derive(Clone, Debug)]
-pub(crate) struct Seen {
-    senders: usize,
-    counts: Vec<(u64, u64)>,
-    /// By channel: the alarms that were cancelled in time.
-    prevented: Vec<u64>,
-    /// By channel; only bulk channels have one.
-    ledgers: BTreeMap<usize, Ledger>,
-    /// What must not be.
-    pub(crate) wrong: Vec<String>,
-}
-
-/// What all tasks have seen, once they have ended.
-pub(crate) type Shared = Arc<Mutex<Seen>>;
-
-impl Seen {
-    pub(crate) fn of_plan(plan: &Plan) -> Self {
-        let senders = plan.tasks.len();
-        let channels = plan.channels.len();
-        let bulk = plan.channels.iter().enumerate().filter(|(_, channel)| channel.kind == ChannelKind::Bulk);
-        Self {
-            senders,
-            counts: vec![(0, 0); senders * channels],
-            prevented: vec![0; channels],
-            ledgers: bulk.map(|(at, _)| (at, Ledger::new())).collect(),
-            wrong: Vec::new(),
-        }
-    }
-
-    /// Counts a value. `ordered`: its number must be the next one of its sender, after `lost` numbers that are missing.
-    fn take(&mut self, channel: usize, value: &Value, ordered: bool, lost: u64) {
-        let entry = &mut self.counts[channel * self.senders + value.sender as usize];
-        let next = entry.1 + 1 + lost;
-        *entry = (entry.0 + 1, entry.1.max(value.number));
-        if ordered && value.number != next {
-            self.wrong(format!("channel {channel}: {value:?}, expected number {next}"));
-        }
-    }
-
-    /// Something is as it must not be.
-    pub(crate) fn wrong(&mut self, what: String) {
-        if self.wrong.len() < 10 {
-            self.wrong.push(what);
-        }
-    }
-
-    /// How many values of a sender were got, and the largest number.
-    pub(crate) fn of(&self, channel: usize, sender: u32) -> (u64, u64) {
-        self.counts[channel * self.senders + sender as usize]
-    }
-
-    /// How many alarms of a channel were cancelled in time.
-    pub(crate) fn prevented(&self, channel: usize) -> u64 {
-        self.prevented[channel]
-    }
-
-    /// What became of the blocks of a channel.
-    pub(crate) fn ledger(&self, channel: usize) -> Option<&Ledger> {
-        self.ledgers.get(&channel)
-    }
-
-    /// The same, for a party to enter what it sees.
-    pub(crate) fn enter(&mut self, channel: usize) -> &mut Ledger {
-        self.ledgers.entry(channel).or_insert_with(Ledger::new)
-    }
-
-    /// As [`Seen::take`], of a channel that may lose values.
-    pub(crate) fn take_any(&mut self, channel: usize, value: &Value) {
-        self.take(channel, value, false, 0);
-    }
-
-    /// Adds this to what all tasks have seen.
-    pub(crate) fn show(&self, shared: &Shared) {
-        shared.lock().unwrap_or_else(PoisonError::into_inner).add(self);
-    }
-
-    /// Adds what another task has seen: all readers of a channel together.
-    fn add(&mut self, other: &Self) {
-        for (all, own) in self.counts.iter_mut().zip(&other.counts) {
-            *all = (all.0 + own.0, all.1.max(own.1));
-        }
-        self.prevented.iter_mut().zip(&other.prevented).for_each(|(all, own)| *all += own);
-        for (channel, ledger) in &other.ledgers {
-            let twice = self.ledgers.get_mut(channel).and_then(|all| all.add(ledger));
-            if let Some(number) = twice {
-                self.wrong
-                    .push(format!("channel {channel}: block {number} came twice, or was taken back as well"));
-            }
-        }
-        self.wrong.extend_from_slice(&other.wrong);
-    }
-}
-
-/// An end that a task writes.
-enum Output<'p> {
-    Queue { end: QueueWriter<'p, Value>, sends: u32, next: u64 },
-    State(StateWriter<'p, Value>, u64),
-    Alarm { at: usize, end: AlarmSetter<'p, Value>, next: u64, last: Option<AlarmToken> },
-    Blocks(Box<dyn Fills + Send + 'p>),
-}
-
-/// What a reader of a state has got.
-struct Newest {
-    /// By sender, the largest number.
-    largest: Vec<u64>,
-    /// The sender and the number of the last one.
-    last: Option<(u32, u64)>,
-}
-
-impl Newest {
-    fn of_plan(plan: &Plan) -> Self {
-        Self { largest: vec![0; plan.tasks.len()], last: None }
-    }
-
-    /// Notes what a read got, and says what is wrong with it: a value that another has replaced comes no more.
-    fn follow(&mut self, value: Option<Value>) -> Option<String> {
-        let Some(Value { sender, number, .. }) = value else {
-            return self.last.map(|last| format!("a state lost its value {last:?}"));
-        };
-        let largest = &mut self.largest[sender as usize];
-        let goes_on = self.last == Some((sender, number)) || number > *largest;
-        *largest = number.max(*largest);
-        let before = self.last.replace((sender, number));
-        (!goes_on).then(|| format!("a state went back from {before:?} to {:?}", (sender, number)))
-    }
-}
-
-/// An end that a task reads.
-enum Input<'p> {
-    /// `ordered`: it gets every value, from the first on.
-    Queue {
-        at: usize,
-        ordered: bool,
-        end: QueueReader<'p, Value>,
-        lost: u64,
-    },
-    Message {
-        at: usize,
-        ordered: bool,
-        end: MessageReader<'p, Value>,
-    },
-    State(StateReader<'p, Value>, Newest),
-    Alarm {
-        at: usize,
-        end: AlarmReader<'p, Value>,
-    },
-    Blocks(Box<dyn Takes + Send + 'p>),
-    Device(Device),
-}
-
-impl Output<'_> {
-    /// Sends all that a job may send.
-    fn send(&mut self, job: &mut Job<'_>, (number, draw, seen): (u32, &mut Draw, &mut Seen)) {
-        match self {
-            Self::Queue { end, sends, next } => {
-                for _ in 0..*sends {
-                    let urgency = draw.pick(0, 3) as u32;
-                    let value = Value { urgency, sender: number, number: *next };
-                    // A queue to a reader that is not real-time may be full, and any queue while the machine stalls.
-                    if end.send(job, value).is_ok() {
-                        *next += 1;
-                    }
-                }
-            }
-            Self::Alarm { at, end, next, last } => {
-                // The alarm may be over, or its receiver may be taking it.
-                if let Some(token) = last.take().filter(|_| draw.chance(20))
-                    && end.cancel(job, token) == Cancellation::Prevented
-                {
-                    seen.prevented[*at] += 1;
-                }
-                let value = Value { urgency: AT_ONE_INSTANT, sender: number, number: *next };
-                *last = set_alarm(end, job, draw, value);
-                *next += u64::from(last.is_some());
-            }
-            Self::Blocks(end) => end.in_job(job, seen),
-            Self::State(end, last) => {
-                *last += 1;
-                let _ = end.publish(job, Value { urgency: 0, sender: number, number: *last });
-            }
-        }
-    }
-}
-
-impl Input<'_> {
-    /// Takes all that a job may take.
-    fn take(&mut self, job: &mut Job<'_>, seen: &mut Seen) {
-        match self {
-            Self::Queue { at, ordered, end, .. } => {
-                while let Some(value) = end.receive(job) {
-                    seen.take(*at, &value, *ordered, 0);
-                }
-            }
-            Self::Message { at, ordered, end } => {
-                while let Some(delivered) = end.next(job) {
-                    seen.take(*at, delivered.value, *ordered, 0);
-                }
-            }
-            Self::State(end, newest) => {
-                if let Some(wrong) = newest.follow(end.latest(job)) {
-                    seen.wrong.push(wrong);
-                }
-            }
-            Self::Alarm { at, end } => {
-                while let Some(due) = end.next(job) {
-                    seen.take(*at, due.value, false, 0);
-                    if due.value.urgency == AT_ONE_INSTANT && due.due > job.now() {
-                        seen.wrong.push(format!("an alarm for {:?} came before", due.due));
-                    }
-                }
-            }
-            Self::Blocks(end) => end.in_job(job, seen),
-            Self::Device(line) => {
-                let mut bytes = [0; 64];
-                // What does not fit into this job releases the next one.
-                let _ = line.read(job, &mut bytes);
-            }
-        }
-    }
-}
+use crate::ends::{Ends, Input, Output};
+use crate::seen::{Seen, Shared, Value};
 
 /// A task: its ends, and how long a job executes.
 struct Works<'p> {
     number: u32,
-    inputs: Vec<Input<'p>>,
-    outputs: Vec<Output<'p>>,
+    ends: Ends<'p>,
     most: Duration,
     draw: Draw,
     seen: Seen,
     shared: Shared,
-    /// The channel whose values the runtime hands over; `usize::MAX` if there is none.
-    handed: usize,
     /// Whether the service restarts after a panic.
     may_panic: bool,
-}
-
-/// The urgency of an alarm that has no window.
-const AT_ONE_INSTANT: u32 = 0;
-
-fn lane(channel: &ChannelPlan) -> Option<&str> {
-    channel.lane.as_ref().map(|lane| lane.message.as_str())
 }
 
 impl<'p> Works<'p> {
     fn new(code: Code<'_>, task: usize, create: &mut Create<'_, 'p>) -> Result<Self, Error> {
         let Code { plan, seed, shared, spins } = code;
-        let of = &plan.tasks[task];
-        let (mut inputs, mut outputs, mut handed) = (Vec::new(), Vec::new(), usize::MAX);
-        for (at, channel) in plan.channels.iter().enumerate() {
-            if channel.writer.name == of.name {
-                outputs.push(match channel.kind {
-                    ChannelKind::State => Output::State(create.state_writer(&channel.name)?, 0),
-                    ChannelKind::Queue if channel.is_timed() => {
-                        let end = create.alarm_setter(lane(channel).unwrap_or_default())?;
-                        Output::Alarm { at, end, next: 1, last: None }
-                    }
-                    ChannelKind::Bulk => Output::Blocks(blocks::sender(plan, at, create)?),
-                    ChannelKind::Queue => {
-                        let end = create.queue_writer(lane(channel).unwrap_or(&channel.name))?;
-                        Output::Queue { end, sends: channel.sends_per_release, next: 1 }
-                    }
-                });
-            }
-            let Some(reader) = channel.readers.iter().find(|reader| reader.name == of.name) else { continue };
-            match (channel.kind, &channel.lane) {
-                // One end reads all sources of a state.
-                (ChannelKind::State, _) if channel.source.as_ref().is_some_and(|of| of.place > 0) => {}
-                (ChannelKind::State, _) => {
-                    let end = create.state_reader(channel.table())?;
-                    inputs.push(Input::State(end, Newest::of_plan(plan)));
-                }
-                (ChannelKind::Bulk, _) => inputs.push(Input::Blocks(blocks::receiver(plan, at, create)?)),
-                (_, Some(lane)) if plan.lanes(&lane.message)[0].0 == at && channel.is_timed() => {
-                    inputs.push(Input::Alarm { at, end: create.alarm_reader(&lane.message)? });
-                }
-                (_, Some(lane)) if plan.lanes(&lane.message)[0].0 == at => {
-                    let ordered = lane.by.is_none();
-                    inputs.push(Input::Message { at, ordered, end: create.message_reader(&lane.message)? });
-                }
-                (_, Some(_)) => {}
-                (_, None) if reader.triggered && sole_trigger(plan, task).is_some() => handed = at,
-                (_, None) => {
-                    // A reader of a broadcast takes no part in it while its service does not run.
-                    let ordered = !channel.broadcast || of.service.is_none();
-                    let end = create.queue_reader(&channel.name)?;
-                    inputs.push(Input::Queue { at, ordered, end, lost: 0 });
-                }
-            }
-        }
-        let mut most = Duration::ZERO;
-        if let ClassPlan::RealTime { arrival, wcet, .. } = &of.class {
-            most = if spins { Duration::from_ns(wcet.as_ns() / 3) } else { Duration::ZERO };
-            if let Some(device) = arrival.device() {
-                inputs.push(Input::Device(create.device(device)?));
-            }
-        }
+        let (of, ends) = (&plan.tasks[task], Ends::new(plan, task, create)?);
+        let most = match &of.class {
+            ClassPlan::RealTime { wcet, .. } if spins => Duration::from_ns(wcet.as_ns() / 3),
+            _ => Duration::ZERO,
+        };
         let number = u32::try_from(task).unwrap_or(u32::MAX);
         let draw = Draw::new(seed ^ u64::from(number) << 32);
         let (seen, shared) = (Seen::of_plan(plan), shared.clone());
         let service = of.service.as_ref().and_then(|name| plan.services.iter().find(|one| one.name == *name));
         let may_panic = service.is_some_and(|service| service.on_failure.is_some());
-        Ok(Self { number, inputs, outputs, most, draw, seen, shared, handed, may_panic })
+        Ok(Self { number, ends, most, draw, seen, shared, may_panic })
     }
 
     /// One job: executes, takes and sends.
@@ -343,14 +54,14 @@ impl<'p> Works<'p> {
         }
         let seen = &mut self.seen;
         if let Some(value) = value {
-            seen.take(self.handed, &value, true, 0);
+            seen.take(self.ends.handed.unwrap_or(usize::MAX), &value, true, 0);
         }
-        self.inputs.iter_mut().for_each(|input| input.take(job, seen));
+        self.ends.inputs.iter_mut().for_each(|input| input.take(job, seen));
         // To the runtime this is a panic; unlike `panic!` it prints no message.
         if self.may_panic && self.draw.chance(1) {
             std::panic::resume_unwind(Box::new(()));
         }
-        for output in &mut self.outputs {
+        for output in &mut self.ends.outputs {
             output.send(job, (self.number, &mut self.draw, seen));
         }
         Ok(())
@@ -359,10 +70,10 @@ impl<'p> Works<'p> {
     /// A best-effort task: sends at drawn intervals, or receives all there is. A sender also changes services and modes.
     fn in_background(mut self, context: &mut Context<'_>, control: &Control, names: &Names) {
         while !context.stopping() {
-            if self.inputs.is_empty() && self.draw.chance(10) {
+            if self.ends.inputs.is_empty() && self.draw.chance(10) {
                 names.change(control, &mut self.draw);
             }
-            for input in &mut self.inputs {
+            for input in &mut self.ends.inputs {
                 match input {
                     Input::Queue { at, end, lost, .. } => {
                         while let Some(value) = end.receive_within(context, Duration::from_ms(5)) {
@@ -374,7 +85,7 @@ impl<'p> Works<'p> {
                     _ => {}
                 }
             }
-            for output in &mut self.outputs {
+            for output in &mut self.ends.outputs {
                 let value = |number| Value { urgency: 9, sender: self.number, number };
                 match output {
                     Output::Queue { end, next, .. } => {
@@ -414,7 +125,7 @@ impl Receiver<Value> for Works<'_> {
 }
 
 /// The queue that alone releases a task, and is no lane and no bulk channel: the runtime hands its values over.
-fn sole_trigger(plan: &Plan, task: usize) -> Option<usize> {
+pub(crate) fn sole_trigger(plan: &Plan, task: usize) -> Option<usize> {
     let ClassPlan::RealTime { arrival, .. } = &plan.tasks[task].class else { return None };
     let is_queue = |at: &usize| {
         let channel = &plan.channels[*at];
@@ -452,23 +163,6 @@ impl Names {
             _ => _ = control.start_service(service),
         }
     }
-}
-
-/// Sets an alarm for a drawn instant, which may be over, or for a window.
-fn set_alarm(
-    end: &mut AlarmSetter<'_, Value>,
-    job: &mut Job<'_>,
-    draw: &mut Draw,
-    value: Value,
-) -> Option<AlarmToken> {
-    let at = Instant::from_ns((job.now().as_ns() + draw.pick(0, 20_000_000)).saturating_sub(1_000_000));
-    let set = if draw.chance(70) {
-        end.set(job, at, value)
-    } else {
-        let until = at.checked_add(Duration::from_us(draw.pick(1, 3_000)))?;
-        end.set_window(job, at, until, Value { urgency: AT_ONE_INSTANT + 1, ..value })
-    };
-    set.ok()
 }
 
 /// The code of all tasks of an application.

@@ -11,7 +11,8 @@ use taut_event::values::{REPLAYED_FILE, RecordedJob, RecordedValues, VALUES_FILE
 use taut_plan::Plan;
 use taut_run::ReplayConfig;
 
-use crate::code::{Code, Seen, Shared, line};
+use crate::code::{Code, line};
+use crate::seen::{Seen, Shared};
 
 /// What was replayed.
 #[derive(Clone, Copy, Debug, Default)]

@@ -19,8 +19,9 @@ use taut_run::{BlockReceiver, BlockSender, Error};
 use taut_time::Duration;
 
 use crate::blocks::{self, Of, of_size};
-use crate::code::{Code, Names, Seen, Shared, Value};
+use crate::code::{Code, Names};
 use crate::draw::Draw;
+use crate::seen::{Seen, Shared, Value};
 
 /// Runs an application whose `taut.lock` lies in `folder`, and returns its recording. Its values are in the folder.
 pub(crate) fn recorded(
