@@ -7,6 +7,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use taut_boot::Maps;
 use taut_boot::thread::ThreadPlacement;
@@ -29,6 +30,7 @@ use crate::lifecycle::Timing;
 use crate::names::{no_such, position};
 use crate::periodic::PeriodicBody;
 use crate::receiver::ReceiverBody;
+use crate::request::UnansweredRequests;
 use crate::safe_state::Hook;
 use crate::set_up::SetUpHeap;
 use crate::triggered::{Trigger, TriggeredBody};
@@ -62,6 +64,8 @@ pub struct App<'p> {
     pub(crate) triggers: Vec<(usize, Trigger<'p>)>,
     /// The places of the task in the making in the broadcasts that it reads.
     pub(crate) broadcasts: Vec<ReaderControl<'p>>,
+    /// By channel of replies, the requests that the task in the making drops.
+    pub(crate) unanswered: Vec<(u16, Arc<AtomicU64>)>,
     /// The devices that the application has given; `None` once a task has taken it.
     pub(crate) devices: HashMap<String, Option<Device>>,
     /// The device that the task in the making has taken.
@@ -93,6 +97,7 @@ pub(crate) enum Code<'p> {
         /// Listeners of the channels that release the task, and whether their writers are clients.
         listeners: Vec<(Listener<'p>, bool)>,
         broadcasts: BroadcastPlaces<'p>,
+        unanswered: UnansweredRequests,
         /// The device that the device thread of the task's core watches.
         device: Option<Device>,
     },
@@ -134,6 +139,7 @@ impl<'p> App<'p> {
             error_names: Vec::new(),
             triggers: Vec::new(),
             broadcasts: Vec::new(),
+            unanswered: Vec::new(),
             devices: HashMap::new(),
             device_taken: None,
             device_watched: None,
@@ -422,6 +428,7 @@ impl<'p> App<'p> {
         // - names are unique (V2), and `find` lets each task be made once
         let scope = unsafe { self.maps.scope(*release, &self.plan.tasks[task].name)? };
         let broadcasts = BroadcastPlaces::new(std::mem::take(&mut self.broadcasts));
+        let unanswered = UnansweredRequests::new(std::mem::take(&mut self.unanswered));
         let device = self.device_watched.take();
         self.task_codes.push(TaskCode {
             task,
@@ -433,6 +440,7 @@ impl<'p> App<'p> {
                 flows: None,
                 listeners,
                 broadcasts,
+                unanswered,
                 device,
             },
         });

@@ -49,6 +49,7 @@ use crate::flow::{NotBegun, TaskFlows};
 use crate::guard::heap_uses;
 use crate::job::{EventRecorder, Failure, Job, JobDriver};
 use crate::modes::FollowedMode;
+use crate::request::UnansweredRequests;
 use crate::values::TaskValues;
 
 /// In the record of a service: the task was reset because the service restarted. The other numbers are those of
@@ -150,6 +151,7 @@ pub(crate) struct JobContext<'s> {
     condition: Condition,
     flows: Option<TaskFlows<'s>>,
     broadcasts: BroadcastPlaces<'s>,
+    unanswered: UnansweredRequests,
     /// Where a dispatcher schedules the task: all releases before this number have been activated.
     activated: u64,
     /// Whether the task has left its flows and broadcasts for good.
@@ -188,6 +190,7 @@ impl<'s> JobContext<'s> {
             condition: Condition::Sound,
             flows,
             broadcasts: BroadcastPlaces::default(),
+            unanswered: UnansweredRequests::default(),
             activated: 0,
             retired: false,
             next_ns: 0,
@@ -203,6 +206,11 @@ impl<'s> JobContext<'s> {
         self.broadcasts = places;
         self.attend();
         self
+    }
+
+    /// Adds the requests that the task drops, before release 0.
+    pub(crate) fn with_unanswered(self, unanswered: UnansweredRequests) -> Self {
+        Self { unanswered, ..self }
     }
 
     /// Lets the task take part in its broadcasts while it can take values.
@@ -281,6 +289,7 @@ impl<'s> JobContext<'s> {
         if logs {
             self.event_recorder.values().end(self.event_recorder.now_ns(), number, outcome(&ended));
         }
+        self.unanswered.record(&mut self.event_recorder, number);
         self.has_unwound = ended.is_err();
         let result = match (ended, which) {
             (Ok(result), JobCode::Task) => result,

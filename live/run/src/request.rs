@@ -12,6 +12,8 @@
 //!            which counts as unanswered.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use taut_event::{Kind, Refusal};
 use taut_lock::Listener;
@@ -20,6 +22,7 @@ use taut_time::Duration;
 use zerocopy::IntoBytes;
 
 use crate::endpoint::{QueueWriter, SendError};
+use crate::job::EventRecorder;
 use crate::job::sealed::SealedCaller;
 use crate::message::MessageReader;
 use crate::payload::{Own, Payload};
@@ -125,9 +128,31 @@ pub(crate) struct ReplyQueue<'p, R: Payload> {
     pub(crate) channel: u16,
     /// The replies so far.
     pub(crate) sent: u64,
-    /// Dropped requests that are not yet recorded.
-    pub(crate) unanswered: u64,
+    /// Requests that the job has dropped.
+    pub(crate) unanswered: Arc<AtomicU64>,
     pub(crate) own: Own<R>,
+}
+
+/// The requests that the jobs of a task drop: a request has no recorder, and a job that panics drops one without a further look,
+/// so they are recorded at the end of the job.
+#[derive(Default)]
+pub(crate) struct UnansweredRequests(Vec<(u16, Arc<AtomicU64>)>);
+
+impl UnansweredRequests {
+    /// By the channel of the replies, the counts.
+    pub(crate) fn new(counts: Vec<(u16, Arc<AtomicU64>)>) -> Self {
+        Self(counts)
+    }
+
+    /// Records those of a job that has ended. A load for each caller.
+    pub(crate) fn record(&self, event_recorder: &mut EventRecorder, job: u64) {
+        for (channel, count) in &self.0 {
+            if count.load(Ordering::Relaxed) > 0 {
+                let dropped = count.swap(0, Ordering::Relaxed);
+                event_recorder.other(event_recorder.now_ns(), Kind::Drop, *channel, job, dropped);
+            }
+        }
+    }
 }
 
 /// The receiving end of a request. One per request.
@@ -162,7 +187,6 @@ impl<'p, Q: Payload, R: Payload> RequestReader<'p, Q, R> {
     /// The next request by the order of the channel; `None` if none waits, or if this job has taken as many as the manifest's
     /// `takes-per-release` allows. Wait-free, as [`MessageReader::next`].
     pub fn next(&mut self, job: &mut Job<'_>) -> Option<ReceivedRequest<'_, 'p, Q, R>> {
-        self.record_dropped(job);
         // A full lane gives the request back: none is dropped.
         let (at, _) = self.requests.take(job)?;
         let (event_recorder, _) = job.event_recorder();
@@ -178,15 +202,6 @@ impl<'p, Q: Payload, R: Payload> RequestReader<'p, Q, R> {
             taken_ns: event_recorder.now_ns(),
             is_over,
         })
-    }
-
-    /// Records the requests that were dropped since the last look.
-    fn record_dropped(&mut self, job: &mut Job<'_>) {
-        let (event_recorder, number) = job.event_recorder();
-        for replies in self.replies.iter_mut().filter(|replies| replies.unanswered > 0) {
-            let dropped = std::mem::take(&mut replies.unanswered);
-            event_recorder.other(event_recorder.now_ns(), Kind::Drop, replies.channel, number, dropped);
-        }
     }
 }
 
@@ -242,7 +257,8 @@ impl<Q: Payload, R: Payload> Drop for ReceivedRequest<'_, '_, Q, R> {
             return;
         }
         let replies = &mut *self.replies;
-        replies.unanswered += 1;
+        // Only jobs of this task count, and what runs them takes the count when each has ended. No data follow it.
+        replies.unanswered.fetch_add(1, Ordering::Relaxed);
         let stamped = replies.own.stamped_mut();
         stamped.as_mut_bytes().fill(0);
         (stamped.sent_ns, stamped.sequence) = (self.taken_ns, self.number | UNANSWERED);

@@ -162,10 +162,21 @@ impl<'p> Runtime<'p> {
             let event_recorder = event_recorder(position(task)).with_values(values(task));
             match code {
                 Code::BestEffort(run) => best_effort.push(BestEffortTask { task, run, event_recorder }),
-                Code::RealTime { body, scope, placement, timing, flows, listeners, broadcasts, device } => {
+                Code::RealTime {
+                    body,
+                    scope,
+                    placement,
+                    timing,
+                    flows,
+                    listeners,
+                    broadcasts,
+                    unanswered,
+                    device,
+                } => {
                     self.watch(&mut watching, (task, placement.cpu), device);
                     let context = JobContext::new(scope, event_recorder, self.control, timing, flows)
-                        .with_broadcasts(broadcasts);
+                        .with_broadcasts(broadcasts)
+                        .with_unanswered(unanswered);
                     if dispatch.has(self.plan, task) {
                         dispatched.push(DispatchedTask::new(task, body, context, listeners));
                     } else {

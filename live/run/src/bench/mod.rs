@@ -474,12 +474,17 @@ fn real_time(
     let core_of = |cpu: u16| plan.cores.iter().position(|core| core.cpu == cpu);
     let mut tasks = Vec::new();
     for TaskCode { task, code } in task_codes {
-        let Code::RealTime { body, scope, placement, timing, flows, broadcasts, .. } = code else { continue };
+        let Code::RealTime { body, scope, placement, timing, flows, broadcasts, unanswered, .. } = code
+        else {
+            continue;
+        };
         let Some(core) = core_of(placement.cpu) else { continue };
         let (recorder, drain) = ring(RingOwner::Task(position(task)), RING_RECORDS);
         let of_task = RunClock::Bench(Arc::clone(clock), cpu_number(placement.cpu));
         let recorder = EventRecorder::with_clock(recorder, position(task), of_task);
-        let context = JobContext::new(scope, recorder, control, timing, flows).with_broadcasts(broadcasts);
+        let context = JobContext::new(scope, recorder, control, timing, flows)
+            .with_broadcasts(broadcasts)
+            .with_unanswered(unanswered);
         let local = on_core[core].len();
         on_core[core].push(task);
         tasks.extend(BenchTask::new(plan, task, (core, local), body, context, drain));

@@ -3,6 +3,8 @@
 
 //! The ends of requests: each is made of the ends of a lane, or of all, and of those of replies.
 
+use std::sync::Arc;
+
 use taut_lock::EventCount;
 use taut_plan::{ChannelKind, ValidPlan};
 
@@ -33,7 +35,9 @@ impl<'p> Create<'_, 'p> {
             let (position, plan) = self.end::<R>(&plan.name, ChannelKind::Queue, true)?;
             let slot = self.queue_slot::<R>(position, plan)?;
             let (wakes, channel) = (self.wakes(plan)?, index(position));
-            Ok(ReplyQueue { slot, wakes, channel, sent: 0, unanswered: 0, own: Own::new() })
+            let unanswered = Arc::default();
+            self.app.unanswered.push((channel, Arc::clone(&unanswered)));
+            Ok(ReplyQueue { slot, wakes, channel, sent: 0, unanswered, own: Own::new() })
         });
         let replies = replies.collect::<Result<_, Error>>()?;
         Ok(RequestReader { requests, replies })
