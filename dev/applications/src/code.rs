@@ -89,12 +89,13 @@ impl<'p> Works<'p> {
                 let value = |number| Value { urgency: 9, sender: self.number, number };
                 match output {
                     Output::Queue { end, next, .. } => {
-                        *next += u64::from(end.send(context, value(*next)).is_ok());
+                        *next += u64::from(end.send(context, value(*next)));
                     }
                     Output::State(end, last) => {
                         *last += u64::from(end.publish(context, value(*last + 1)).is_ok());
                     }
                     Output::Blocks(end) => end.in_background(context, &mut self.seen),
+                    Output::Requests(end) => end.in_background(context, &mut self.draw, &mut self.seen),
                     Output::Alarm { .. } => {}
                 }
             }

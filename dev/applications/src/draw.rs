@@ -53,8 +53,11 @@ impl Draw {
 
 /// Periods in ms.
 const PERIODS: [u64; 6] = [4, 5, 8, 10, 20, 40];
-/// The payload of every channel.
-const PAYLOAD: &str = "Value = { fields = { urgency = \"u32\", sender = \"u32\", number = \"u64\" } }";
+/// The payload of most channels, and a larger one.
+const PAYLOADS: &str = "Value = { fields = { urgency = \"u32\", sender = \"u32\", number = \"u64\" } }\n\
+     Long = { fields = { urgency = \"u32\", sender = \"u32\", number = \"u64\", low = \"u64\", high = \"u64\" } }";
+/// Those who may ask.
+pub(crate) const CALLERS: [&str; 2] = ["wonders", "queries"];
 
 /// What the services of an application do while it runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,9 +70,9 @@ enum Life {
     Modes,
 }
 
-/// The manifest of an application: periodic tasks that send to others, a receiver of a message, one of several triggers, one of
-/// alarms, devices, a state, a broadcast, values that leave the real-time side, servers with a periodic and an aperiodic task,
-/// services that come and go; a part of these.
+/// The manifest of an application: periodic tasks that send to others, a receiver of a message of one payload or several, one of
+/// several triggers, one of alarms, devices, a state, a broadcast, requests, values that leave the real-time side, servers with a
+/// periodic and an aperiodic task, services that come and go; a part of these.
 pub(crate) fn manifest(draw: &mut Draw) -> String {
     let dispatched = draw.chance(40);
     let executor = if dispatched { "executor = \"dispatched\"\n" } else { "" };
@@ -92,7 +95,7 @@ pub(crate) fn manifest(draw: &mut Draw) -> String {
         "manifest = 1\n[app]\nname = \"drawn\"\n[platform]\ncores = {cores}\nmemory = \"32MiB\"\n\
          on-missing-privilege = \"degrade\"\n{executor}\
          [platform.overheads]\nrelease = \"550us\"\ncontext-switch = \"10us\"\nkernel-blocking = \"50us\"\n\
-         {services}{modes}[payloads]\n{PAYLOAD}\n"
+         {services}{modes}[payloads]\n{PAYLOADS}\n"
     );
     let periodic = draw.pick(2, 4);
     let mut senders = Vec::new();
@@ -128,13 +131,11 @@ pub(crate) fn manifest(draw: &mut Draw) -> String {
 
 /// The same application, of which nearly all channels are recorded.
 fn recorded(text: &str, draw: &mut Draw) -> String {
-    const LAST: &str = "payload = \"Value\"\n";
-    let mut parts = text.split(LAST);
-    let mut whole = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        whole.push_str(LAST);
-        whole.push_str(if draw.chance(90) { "record = true\n" } else { "" });
-        whole.push_str(part);
+    let mut whole = String::new();
+    for line in text.lines() {
+        let _ = writeln!(whole, "{line}");
+        let is_payload = line == "payload = \"Value\"" || line.starts_with("payload = [");
+        whole.push_str(if is_payload && draw.chance(90) { "record = true\n" } else { "" });
     }
     whole
 }
@@ -212,6 +213,9 @@ fn channels(text: &mut String, draw: &mut Draw, senders: &[String]) {
     if draw.chance(30) {
         served(text, draw);
     }
+    if draw.chance(50) {
+        request(text, draw, senders);
+    }
     if draw.chance(60) && senders.len() > 1 {
         let others = senders[2..].iter().map(String::as_str).chain(["noise"]).filter(|_| draw.chance(40));
         let from: Vec<&str> = std::iter::once(senders[0].as_str()).chain(others).collect();
@@ -271,10 +275,51 @@ fn message(text: &mut String, draw: &mut Draw, senders: &[String]) {
     };
     let takes = draw.pick(1, 4);
     let sends = draw.pick(1, 2);
+    let mut head = channel("asks", "message", &list(&from), "serves");
+    if draw.chance(40) {
+        head = head.replace("\"Value\"", "[\"Value\", \"Long\"]");
+    }
+    // Those who lose nothing drop nothing.
+    let drops = from.contains(&"noise") && draw.chance(50);
+    let overflow = if drops { "overflow = \"drop-oldest\"\n" } else { "" };
+    let _ = write!(text, "{head}{order}takes-per-release = {takes}\nsends-per-release = {sends}\n{overflow}");
+    if draw.chance(20) {
+        let _ = writeln!(text, "capacity = {}", draw.pick(1, 8));
+    }
+}
+
+/// A request to a task that it releases, to an aperiodic one, or to one that looks at its releases.
+fn request(text: &mut String, draw: &mut Draw, senders: &[String]) {
+    let to = match draw.pick(0, 9) {
+        0..4 => {
+            let gap = draw.one_of(&[2, 4, 5]);
+            task(text, "informs", &format!("{{ sporadic = \"{gap}ms\", trigger = \"info\" }}"), gap, 120);
+            "informs"
+        }
+        4..6 => {
+            server(text, draw, "desk");
+            let wcet = draw.pick(60, 900);
+            let _ = write!(
+                text,
+                "[tasks.tells]\narrival = {{ aperiodic = \"info\" }}\nserver = \"desk\"\n\
+                 wcet = {{ value = \"{wcet}us\", source = \"guess\" }}\n"
+            );
+            "tells"
+        }
+        _ => draw.one(senders).map_or("", String::as_str),
+    };
+    let callers = &CALLERS[..draw.pick(1, 2) as usize];
+    for caller in callers {
+        let _ = write!(text, "[tasks.{caller}]\nclass = \"best-effort\"\n");
+    }
+    let order = draw.one_of(&["sender", "fifo", "specified\"\norder-by = \"urgency"]);
+    let reception = draw.one_of(&["poll", "wait"]);
+    let (takes, capacity) = (draw.pick(1, 4), draw.pick(1, 6));
     let _ = write!(
         text,
-        "{}{order}takes-per-release = {takes}\nsends-per-release = {sends}\n",
-        channel("asks", "message", &list(&from), "serves")
+        "{}reply = \"Long\"\norder = \"{order}\"\nreception = \"{reception}\"\ntakes-per-release = {takes}\n\
+         capacity = {capacity}\n",
+        channel("info", "request", &list(callers), to)
     );
 }
 
@@ -395,6 +440,12 @@ mod tests {
             "\"wishes\"",
             "server = \"own\"",
             "polling",
+            "reply = \"Long\"",
+            "to = \"informs\"",
+            "to = \"tells\"",
+            "[\"Value\", \"Long\"]",
+            "sends-per-release = 2\noverflow = \"drop-oldest\"",
+            "\"queries\"]",
         ] {
             assert!(all.iter().any(|text| text.contains(part)), "{part}");
         }

@@ -3,27 +3,80 @@
 
 //! The ends of a drawn task's channels, as its plan says: a job takes all that it may take, and sends all that it may send.
 
-use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, Plan};
+use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, Plan, TaskPlan};
 use taut_run::{
-    AlarmReader, AlarmSetter, AlarmToken, Cancellation, Create, Device, Error, Job, MessageReader,
-    QueueReader, QueueWriter, StateReader, StateWriter,
+    AlarmReader, AlarmSetter, AlarmToken, Cancellation, Create, Device, Error, Job, MessageReader, OneOf,
+    Payload, QueueReader, QueueWriter, StateReader, StateWriter,
 };
 use taut_time::{Duration, Instant};
 
 use crate::blocks::{self, Fills, Takes};
 use crate::code::sole_trigger;
 use crate::draw::Draw;
-use crate::seen::{Seen, Value};
+use crate::requests::{Answers, Asks, Caller};
+use crate::seen::{Seen, Several, Value};
+
+/// How a message carries one of several payloads.
+type Stored = <Several as OneOf>::Stored;
 
 /// The urgency of an alarm that has no window.
 const AT_ONE_INSTANT: u32 = 0;
 
 /// An end that a task writes.
 pub(crate) enum Output<'p> {
-    Queue { end: QueueWriter<'p, Value>, sends: u32, next: u64 },
+    Queue { end: Sender<'p>, sends: u32, next: u64 },
     State(StateWriter<'p, Value>, u64),
     Alarm { at: usize, end: AlarmSetter<'p, Value>, next: u64, last: Option<AlarmToken> },
     Blocks(Box<dyn Fills + Send + 'p>),
+    Requests(Caller<'p>),
+}
+
+/// The sending end of a queue, or of a lane whose message carries one payload or several.
+pub(crate) enum Sender<'p> {
+    One(QueueWriter<'p, Value>),
+    Several(QueueWriter<'p, Stored>),
+}
+
+impl Sender<'_> {
+    /// Sends a value; returns whether there was room.
+    pub(crate) fn send(&mut self, by: &mut impl taut_run::Caller, value: Value) -> bool {
+        match self {
+            Self::One(end) => end.send(by, value).is_ok(),
+            Self::Several(end) => end.send_one_of(by, Several::of(value)).is_ok(),
+        }
+    }
+}
+
+/// The receiving end of a message.
+pub(crate) enum Messages<'p> {
+    One(MessageReader<'p, Value>),
+    Several(MessageReader<'p, Stored>),
+}
+
+impl Messages<'_> {
+    /// The next value, and how many of its sender were dropped before it; `Err` if it is not as it was sent.
+    fn next(&mut self, job: &mut Job<'_>) -> Option<Result<(Value, u64), Several>> {
+        Some(match self {
+            Self::One(end) => end.next(job).map(|of| Ok((*of.value, of.lost)))?,
+            Self::Several(end) => {
+                let of = end.next_one_of::<Several>(job)?;
+                of.value.value().map(|value| (value, of.lost)).ok_or(of.value)
+            }
+        })
+    }
+
+    /// The values that senders have dropped, and those that were no payload.
+    fn lost_and_unknown(&self) -> (u64, u64) {
+        match self {
+            Self::One(end) => (end.lost(), end.unknown()),
+            Self::Several(end) => (end.lost(), end.unknown()),
+        }
+    }
+}
+
+/// Whether a message carries several payloads.
+pub(crate) fn carries_several(channel: &ChannelPlan) -> bool {
+    channel.layout == Stored::layout()
 }
 
 /// What a reader of a state has got.
@@ -63,9 +116,11 @@ pub(crate) enum Input<'p> {
     },
     Message {
         at: usize,
-        ordered: bool,
-        end: MessageReader<'p, Value>,
+        /// By sender, whether its values come in the order of sending.
+        ordered: Vec<bool>,
+        end: Messages<'p>,
     },
+    Requests(Answers<'p>),
     State(StateReader<'p, Value>, Newest),
     Alarm {
         at: usize,
@@ -84,9 +139,7 @@ impl Output<'_> {
                     let urgency = draw.pick(0, 3) as u32;
                     let value = Value { urgency, sender: number, number: *next };
                     // A queue to a reader that is not real-time may be full, and any queue while the machine stalls.
-                    if end.send(job, value).is_ok() {
-                        *next += 1;
-                    }
+                    *next += u64::from(end.send(job, value));
                 }
             }
             Self::Alarm { at, end, next, last } => {
@@ -105,6 +158,8 @@ impl Output<'_> {
                 *last += 1;
                 let _ = end.publish(job, Value { urgency: 0, sender: number, number: *last });
             }
+            // No job calls.
+            Self::Requests(_) => {}
         }
     }
 }
@@ -120,9 +175,23 @@ impl Input<'_> {
             }
             Self::Message { at, ordered, end } => {
                 while let Some(delivered) = end.next(job) {
-                    seen.take(*at, delivered.value, *ordered, 0);
+                    match delivered {
+                        Ok((value, lost)) => {
+                            seen.take(*at, &value, ordered[value.sender as usize], lost);
+                            seen.lost[*at] += lost;
+                        }
+                        Err(other) => seen.wrong(format!("channel {at}: {other:?} is not as it was sent")),
+                    }
+                }
+                let reported = end.lost_and_unknown();
+                if reported != (seen.lost[*at], 0) {
+                    let lost = seen.lost[*at];
+                    seen.wrong(format!(
+                        "channel {at}: {reported:?} are lost and unknown, {lost} came with values"
+                    ));
                 }
             }
+            Self::Requests(end) => end.in_job(job, seen),
             Self::State(end, newest) => {
                 if let Some(wrong) = newest.follow(end.latest(job)) {
                     seen.wrong.push(wrong);
@@ -182,8 +251,12 @@ impl<'p> Ends<'p> {
         let of = &plan.tasks[task];
         let mut ends = Self::default();
         for (at, channel) in plan.channels.iter().enumerate() {
+            // A request has one end for what it asks and what is replied.
+            if channel.answers.is_some() {
+                continue;
+            }
             if channel.writer.name == of.name {
-                ends.outputs.push(output(plan, at, create)?);
+                ends.outputs.push(output(plan, (at, task), create)?);
             }
             if channel.readers.iter().any(|reader| reader.name == of.name) {
                 ends.read(plan, (at, task), create)?;
@@ -223,9 +296,19 @@ impl<'p> Ends<'p> {
             (_, Some(lane)) if channel.is_timed() => {
                 Input::Alarm { at, end: create.alarm_reader(&lane.message)? }
             }
+            (_, Some(lane)) if plan.is_request(&lane.message) => {
+                Input::Requests(Answers::new(plan, at, create)?)
+            }
             (_, Some(lane)) => {
-                let ordered = lane.by.is_none();
-                Input::Message { at, ordered, end: create.message_reader(&lane.message)? }
+                // By a field, later values of a real-time sender may come first.
+                let is_real_time = |task: &TaskPlan| matches!(task.class, ClassPlan::RealTime { .. });
+                let ordered =
+                    plan.tasks.iter().map(|task| lane.by.is_none() || !is_real_time(task)).collect();
+                let end = match carries_several(channel) {
+                    true => Messages::Several(create.message_reader(&lane.message)?),
+                    false => Messages::One(create.message_reader(&lane.message)?),
+                };
+                Input::Message { at, ordered, end }
             }
             (_, None) if triggered && sole_trigger(plan, task).is_some() => {
                 self.handed = Some(at);
@@ -242,8 +325,15 @@ impl<'p> Ends<'p> {
 }
 
 /// The writing end of the channel at a position of the plan.
-fn output<'p>(plan: &Plan, at: usize, create: &mut Create<'_, 'p>) -> Result<Output<'p>, Error> {
+fn output<'p>(
+    plan: &Plan,
+    (at, task): (usize, usize),
+    create: &mut Create<'_, 'p>,
+) -> Result<Output<'p>, Error> {
     let channel = &plan.channels[at];
+    if let Some(asks) = lane(channel).and_then(|request| Asks::new(plan, task, request)) {
+        return Ok(Output::Requests(Caller::new(asks, channel.table(), create)?));
+    }
     Ok(match channel.kind {
         ChannelKind::State => Output::State(create.state_writer(&channel.name)?, 0),
         ChannelKind::Queue if channel.is_timed() => {
@@ -252,7 +342,11 @@ fn output<'p>(plan: &Plan, at: usize, create: &mut Create<'_, 'p>) -> Result<Out
         }
         ChannelKind::Bulk => Output::Blocks(blocks::sender(plan, at, create)?),
         ChannelKind::Queue => {
-            let end = create.queue_writer(lane(channel).unwrap_or(&channel.name))?;
+            let name = lane(channel).unwrap_or(&channel.name);
+            let end = match carries_several(channel) {
+                true => Sender::Several(create.queue_writer(name)?),
+                false => Sender::One(create.queue_writer(name)?),
+            };
             Output::Queue { end, sends: channel.sends_per_release, next: 1 }
         }
     })

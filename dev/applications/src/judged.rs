@@ -5,10 +5,11 @@
 
 use taut_event::file::Run;
 use taut_event::{Event, Kind};
-use taut_plan::{ClassPlan, Plan};
+use taut_plan::{ClassPlan, OverflowPolicy, Plan};
 use taut_report::Report;
 
 use crate::blocks;
+use crate::requests;
 use crate::seen::Seen;
 
 /// How many values all readers of a broadcast received; an error if one of them did not get what it had to.
@@ -53,6 +54,10 @@ pub(crate) fn counted(plan: &Plan, run: &Run, seen: &Seen, report: Option<&Repor
         if let Some(ledger) = seen.ledger(at) {
             blocks::counted(plan, at, run, ledger, report)?;
         }
+        if channel.answers.is_some() {
+            requests::counted(plan, at, run, seen)?;
+            continue;
+        }
         if channel.kind != taut_plan::ChannelKind::Queue {
             continue;
         }
@@ -63,7 +68,9 @@ pub(crate) fn counted(plan: &Plan, run: &Run, seen: &Seen, report: Option<&Repor
         let any_rate = channel.readers.iter().any(|reader| plan.is_aperiodic(&reader.name));
         let held = u64::from(any_rate);
         // Nobody bounds how much its reader has not looked at when the run ends, so what was lost of that is not counted yet.
-        let unseen = if plan.is_aperiodic(&channel.writer.name) { u64::MAX } else { 0 };
+        // The same holds of a lane whose sender drops its oldest values, and its receiver comes once in a gap.
+        let drops = channel.lane.is_some() && channel.overflow == OverflowPolicy::DropOldest;
+        let unseen = if drops || plan.is_aperiodic(&channel.writer.name) { u64::MAX } else { 0 };
         let (sent, mut received) = (of(Kind::Send).count() as u64, of(Kind::Receive).count() as u64);
         // A cancelled alarm was sent; one that was refused (`Drop`) was not.
         let gone = if channel.is_timed() { seen.prevented(at) } else { dropped(&of(Kind::Drop)) };
@@ -80,6 +87,13 @@ pub(crate) fn counted(plan: &Plan, run: &Run, seen: &Seen, report: Option<&Repor
         let (count, largest) = sender.map_or((0, 0), |sender| seen.of(place, sender));
         if count != received || largest > sent {
             return Err(format!("`{}`: {count} seen of {received} received", channel.name));
+        }
+        let (reported, recorded) = (seen.lost[place], dropped(&of(Kind::Drop)));
+        if drops && (reported != recorded || count + recorded != largest) {
+            let counts = format!(
+                "{count} seen up to number {largest}, {reported} reported as lost, {recorded} recorded"
+            );
+            return Err(format!("`{}`: {counts}", channel.name));
         }
         let by_real_time = sender
             .is_some_and(|sender| matches!(plan.tasks[sender as usize].class, ClassPlan::RealTime { .. }));

@@ -3,7 +3,8 @@
 
 //! Draws applications, plans them, executes each for a moment, and judges: no bound of the plan is exceeded beyond what the
 //! machine's own stalls explain, no value of a real-time sender is lost, no value comes twice, and what was lost of the others
-//! was counted; every block comes whole or was taken back. If the path of `taut` is given, `taut replay` replays each
+//! was counted; every block comes whole or was taken back; every request
+//! has one outcome. If the path of `taut` is given, `taut replay` replays each
 //! run on dispatched cores. Before that, the program
 //! runs many more applications in virtual time, where the machine excuses nothing. Half of the applications record values; the
 //! code of their tasks runs once more, and must do the same. A lateness that one run does not explain is a finding if it comes
@@ -18,6 +19,7 @@ mod draw;
 mod ends;
 mod judged;
 mod replayed;
+mod requests;
 mod seen;
 mod virtual_time;
 
@@ -178,6 +180,7 @@ fn all_in_virtual_time(arguments: &Arguments) -> Result<(), String> {
     let length = Duration::from_ms(arguments.length);
     let (mut ran, mut jobs, mut values, mut seed) = (0, 0, 0, arguments.seed);
     let (mut recorded, mut tasks, mut again) = (0_u64, 0, 0);
+    let (mut answered, mut dropped, mut lost) = (0, 0, 0);
     while ran < arguments.in_virtual_time {
         seed += 1;
         let manifest = draw::manifest(&mut Draw::new(seed));
@@ -196,11 +199,15 @@ fn all_in_virtual_time(arguments: &Arguments) -> Result<(), String> {
         (tasks, again) = (tasks + replayed.tasks, again + replayed.jobs);
         let of = |kind: Kind| run.records.iter().filter(|record| record.kind == kind).count();
         (ran, jobs, values) = (ran + 1, jobs + of(Kind::Complete), values + of(Kind::Send));
+        let [more_answered, more_dropped] = seen.requests();
+        (answered, dropped, lost) =
+            (answered + more_answered, dropped + more_dropped, lost + seen.all_lost());
     }
     if ran > 0 {
         println!(
-            "{ran} applications in virtual time, {} ms each: {jobs} jobs, {values} values; of {recorded} of them the code of \
-             {tasks} tasks was replayed: {again} jobs; no finding",
+            "{ran} applications in virtual time, {} ms each: {jobs} jobs, {values} values, {lost} dropped in lanes, {answered} \
+             requests answered and {dropped} dropped; of {recorded} of them the code of {tasks} tasks was replayed: {again} \
+             jobs; no finding",
             arguments.length
         );
     }

@@ -10,11 +10,62 @@ use taut_plan::{ChannelKind, Plan};
 use taut_run::payload_with;
 
 use crate::blocks::Ledger;
+use crate::requests::Calls;
 
 payload_with! {
     "taut_run::zerocopy"
-    /// A value of any channel.
+    /// A value of most channels.
     pub(crate) struct Value { pub(crate) urgency: u32, pub(crate) sender: u32, pub(crate) number: u64 }
+}
+
+payload_with! {
+    "taut_run::zerocopy"
+    /// A larger one, whose last words follow from the first, so that one which is torn or another's shows.
+    #[derive(PartialEq)]
+    pub(crate) struct Long {
+        pub(crate) urgency: u32,
+        pub(crate) sender: u32,
+        pub(crate) number: u64,
+        low: u64,
+        high: u64
+    }
+}
+
+payload_with! {
+    "taut_run::zerocopy"
+    /// What a message of several payloads carries.
+    pub(crate) enum Several {
+        /// Odd numbers.
+        Value(Value),
+        /// Even numbers.
+        Long(Long),
+    }
+}
+
+impl Long {
+    /// The only one with the numbers of this value.
+    pub(crate) fn of(Value { urgency, sender, number }: Value) -> Self {
+        let low = (number << 32 | u64::from(sender)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self { urgency, sender, number, low, high: !low ^ u64::from(urgency) }
+    }
+}
+
+impl Several {
+    /// The payload in which this value travels.
+    pub(crate) fn of(value: Value) -> Self {
+        if value.number.is_multiple_of(2) { Self::Long(Long::of(value)) } else { Self::Value(value) }
+    }
+
+    /// The value that came; `None` if it is not as it was sent.
+    pub(crate) fn value(self) -> Option<Value> {
+        match self {
+            Self::Value(value) => Some(value).filter(|value| !value.number.is_multiple_of(2)),
+            Self::Long(long) => {
+                let value = Value { urgency: long.urgency, sender: long.sender, number: long.number };
+                (long == Long::of(value) && value.number.is_multiple_of(2)).then_some(value)
+            }
+        }
+    }
 }
 
 /// What readers got, by channel and sender: how many values, and the largest number. Each task has a `Seen` of its own, so
@@ -25,6 +76,10 @@ pub(crate) struct Seen {
     counts: Vec<(u64, u64)>,
     /// By channel: the alarms that were cancelled in time.
     pub(crate) prevented: Vec<u64>,
+    /// By message, under its first lane: the values that were dropped before those that came.
+    pub(crate) lost: Vec<u64>,
+    /// By channel of replies.
+    pub(crate) calls: Vec<Calls>,
     /// By channel; only bulk channels have one.
     ledgers: BTreeMap<usize, Ledger>,
     /// What must not be.
@@ -43,6 +98,8 @@ impl Seen {
             senders,
             counts: vec![(0, 0); senders * channels],
             prevented: vec![0; channels],
+            lost: vec![0; channels],
+            calls: vec![Calls::default(); channels],
             ledgers: bulk.map(|(at, _)| (at, Ledger::new())).collect(),
             wrong: Vec::new(),
         }
@@ -68,6 +125,19 @@ impl Seen {
     /// How many values of a sender were got, and the largest number.
     pub(crate) fn of(&self, channel: usize, sender: u32) -> (u64, u64) {
         self.counts[channel * self.senders + sender as usize]
+    }
+
+    /// How many values were dropped in lanes.
+    pub(crate) fn all_lost(&self) -> u64 {
+        self.lost.iter().sum()
+    }
+
+    /// How many requests were answered, and how many dropped.
+    pub(crate) fn requests(&self) -> [u64; 2] {
+        self.calls
+            .iter()
+            .map(Calls::outcomes)
+            .fold([0, 0], |[all, none], [answered, dropped]| [all + answered, none + dropped])
     }
 
     /// How many alarms of a channel were cancelled in time.
@@ -101,6 +171,8 @@ impl Seen {
             *all = (all.0 + own.0, all.1.max(own.1));
         }
         self.prevented.iter_mut().zip(&other.prevented).for_each(|(all, own)| *all += own);
+        self.lost.iter_mut().zip(&other.lost).for_each(|(all, own)| *all += own);
+        self.calls.iter_mut().zip(&other.calls).for_each(|(all, own)| all.add(own));
         for (channel, ledger) in &other.ledgers {
             let twice = self.ledgers.get_mut(channel).and_then(|all| all.add(ledger));
             if let Some(number) = twice {

@@ -15,13 +15,15 @@ use taut_event::values::VALUES_FILE;
 use taut_plan::{ClassPlan, Plan};
 use taut_report::{Report, RunVerdict};
 use taut_run::bench::{Bench, ExecutionTime, PartyCaller, PlayedParties};
-use taut_run::{BlockReceiver, BlockSender, Error};
+use taut_run::{BlockReceiver, BlockSender, Error, OneOf};
 use taut_time::Duration;
 
 use crate::blocks::{self, Of, of_size};
 use crate::code::{Code, Names};
-use crate::draw::Draw;
-use crate::seen::{Seen, Shared, Value};
+use crate::draw::{CALLERS, Draw};
+use crate::ends::carries_several;
+use crate::requests::Asks;
+use crate::seen::{Long, Seen, Several, Shared, Value};
 
 /// Runs an application whose `taut.lock` lies in `folder`, and returns its recording. Its values are in the folder.
 pub(crate) fn recorded(
@@ -77,14 +79,19 @@ fn play(bench: &mut Bench, plan: &Plan, draw: &mut Draw, shared: &Shared) -> Res
         let writes =
             |table: &str| plan.channels.iter().any(|of| of.writer.name == "noise" && of.table() == table);
         let (sends, publishes) = (writes("asks"), writes("newest"));
+        let several = plan.lanes("asks").first().is_some_and(|(_, lane)| carries_several(lane));
         let (names, mut own, mut next, mut newest) = (Names::of(plan), draw.fork(), 1, 1);
         bench.every(Duration::from_us(draw.pick(100, 2_000)), move |parties: &mut PlayedParties| {
             if own.chance(10) {
                 names.change(parties.control(), &mut own);
             }
             let value = Value { urgency: 9, sender: number, number: next };
-            if sends && parties.task("noise").send("asks", value)? {
-                next += 1;
+            if sends {
+                let noise = parties.task("noise");
+                next += u64::from(match several {
+                    true => noise.send("asks", Several::of(value).to_stored())?,
+                    false => noise.send("asks", value)?,
+                });
             }
             let value = Value { number: newest, ..value };
             if publishes && parties.task("noise").publish("newest", value)? {
@@ -115,7 +122,31 @@ fn play(bench: &mut Bench, plan: &Plan, draw: &mut Draw, shared: &Shared) -> Res
             Ok(true)
         })?;
     }
+    play_callers(bench, plan, draw, shared)?;
     play_blocks(bench, plan, draw, shared)
+}
+
+/// Plays the callers of a request.
+fn play_callers(bench: &mut Bench, plan: &Plan, draw: &mut Draw, shared: &Shared) -> Result<(), Error> {
+    for caller in CALLERS {
+        let Some(mut asks) = plan.task(caller).and_then(|task| Asks::new(plan, task, "info")) else {
+            continue;
+        };
+        let (mut own, shared, plan) = (draw.fork(), shared.clone(), plan.clone());
+        bench.every(Duration::from_us(draw.pick(200, 6_000)), move |parties| {
+            let mut seen = Seen::of_plan(&plan);
+            while let Some(answer) = parties.task(caller).answer::<Value, Long>("info")? {
+                asks.came(answer, &mut seen);
+            }
+            for _ in 0..own.pick(0, 3) {
+                let number = parties.task(caller).request::<Value, Long>("info", asks.value())?;
+                asks.sent(number, &mut seen);
+            }
+            seen.show(&shared);
+            Ok(true)
+        })?;
+    }
+    Ok(())
 }
 
 /// Plays the end of a bulk channel that is not real-time: a sender, or a receiver that now and then is slow.
