@@ -837,6 +837,7 @@ server = "ui"
 deadline = "100ms"
 wcet = { value = "1ms", source = "guess" }
 on-overrun = "kill-job"
+jitter = "2ms"
 
 [tasks.jitters]
 arrival = { aperiodic = ["all", "due"] }

@@ -54,8 +54,8 @@ fn served(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
 
 /// Checks that the task states nothing that rests on a rate.
 fn keys(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
-    let why = match task.on_overrun {
-        _ if !task.jitter.is_zero() => Some(("jitter", "its job arrives when a value waits", "remove it")),
+    let jitter = ("jitter", "its job arrives when a value waits", "remove it");
+    let on_overrun = match task.on_overrun {
         Overrun::KillJob | Overrun::StopApp => Some((
             "on-overrun",
             "no release falls due while its job runs",
@@ -64,12 +64,12 @@ fn keys(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
         // A task in a server is not demoted: the rules of servers say so.
         Overrun::RunOn | Overrun::SkipNext | Overrun::Demote => None,
     };
-    let Some((key, why, help)) = why else { return };
-    let message = format!("task `{name}` is aperiodic and has `{key}`");
-    let place = KeyPath::value(format!("tasks.{name}.{key}"));
-    faults.push(
-        Fault::error(codes::BAD_APERIODIC, message, place, why).also(arrival(name), "aperiodic").help(help),
-    );
+    for (key, why, help) in Some(jitter).filter(|_| !task.jitter.is_zero()).into_iter().chain(on_overrun) {
+        let message = format!("task `{name}` is aperiodic and has `{key}`");
+        let place = KeyPath::value(format!("tasks.{name}.{key}"));
+        let fault = Fault::error(codes::BAD_APERIODIC, message, place, why);
+        faults.push(fault.also(arrival(name), "aperiodic").help(help));
+    }
 }
 
 /// A deadline holds for each value that a channel takes, so the author says how many values may wait.
