@@ -4,10 +4,15 @@
 //! Bounds the channels that release an aperiodic task: how long a value that the channel has taken waits at the most.
 //!
 //! ```text
-//! K(w)  =  c + Σ_l (c_l + ⌈(w + R_l) / T_l⌉ · s_l)      X is the least w with X(1 + ⌈K(w) / t⌉) ≤ w
-//!
-//! c, c_l   the capacity of the channel, and of each lane of its message whose values may go first
-//! T_l R_l s_l   how often the sender of such a lane comes, within which time it sends, how many it sends
+//! Equation    K(w) = c + Σ_l (c_l + ⌈(w + R_l) / T_l⌉ · s_l);  X is the least w with X(1 + ⌈K(w) / t⌉) ≤ w
+//! Symbols     c, c_l the capacity of the channel, and of each lane of its message whose values may go first;  T_l, R_l, s_l
+//!             how often the sender of such a lane comes, within which time it sends, how many it sends;  t, X(n) as in
+//!             [`crate::response::backlog`]
+//! Assumes     A1 a sender whose lane may go first keeps its rate: a real-time task by its proven response time, another
+//!             one by the least gap that the manifest states   A2 those of [`crate::response::backlog`]
+//! Verdict     sufficient
+//! Cost        pseudo-polynomial; no bound after [`ROUNDS_MAX`] rounds
+//! Source      [`crate::response::backlog`]; for the order of lanes, `taut_analysis::queue::lanes`
 //! ```
 //!
 //! A queue takes a value only if there is a place: so at most its capacity waits, and the bound needs no rate. Of a message,

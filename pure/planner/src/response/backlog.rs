@@ -4,12 +4,16 @@
 //! How long values wait for an aperiodic task: n of its jobs through its server.
 //!
 //! ```text
-//! X(n)  =  T_s + y + f(n·(C + 2x))
-//!
-//! n    the job that is in progress when the value is sent, and those up to the one that takes the value: 1 + ⌈K / t⌉
-//! K    how many values are in front, the value itself included; t  how many a job takes
-//! T_s  the server's period: for that long after a value has woken it, the dispatcher does not listen to the same channel
-//! y    release overhead   x  context switch   f  the server's supply: `taut_analysis::uni::server`
+//! Equation    X(n) = T_s + y + f(n·(C + 2x))
+//! Symbols     n the job that is in progress when the value is sent, and those up to the one that takes the value:
+//!             1 + ⌈K / t⌉;  K how many values are in front, the value itself included;  t how many a job takes;
+//!             T_s the server's period: for that long after a value has woken it, the dispatcher does not listen to the
+//!             same channel;  y release overhead;  x context switch;  f the server's supply
+//! Assumes     A1 the server serves this task alone, under the assumptions of `taut_analysis::uni::server`
+//!             A2 each job executes for C at most, takes t values if as many wait, and never suspends
+//! Verdict     sufficient
+//! Cost        a step of f for each n
+//! Source      `taut_analysis::uni::server` for f; the rest is proven here
 //! ```
 //!
 //! **Why that is all.** While the task has a job, its next one is released at the instant at which that job is complete, if a

@@ -13,10 +13,17 @@
 //! **Why jitter.** A budget used at the end of its period and the next one used at the start of its own follow each
 //! other without a gap: two budgets in 2·C_s, which a periodic task cannot use.
 //!
-//! **Why first.** When a backlog begins, x of the budget is used up, which took x of the period; so the next
-//! replenishment is at most T_s − x away, and C_s − x is left until then. If more urgent tasks kept the server from
-//! using any of that, they would take the core for longer than T_s − C_s at a stretch, against A1 (R_s ≤ T_s). So
-//! within `first`, C_s has been served in any case.
+//! **Why first.** Requests wait from t on, an instant at the start of a backlog or in its middle. At t, u of the period's
+//! budget is used up, which took u of the period: so the period ends in L ≤ T_s − u, and c = C_s − u is left until then.
+//! The next budget is whole, and used up R_s after the end of the period (see Supply).
+//!
+//! - The server uses all of c in this period. Of the next budget the last c is served at a stretch in the worst case; so
+//!   by L + R_s − c ≤ T_s − u + R_s − c = `first`, C_s has been served from t on.
+//! - It uses d < c, and loses the rest. It has budget until the period ends; so that end comes before s + R_s, by which
+//!   it would have used c, and in [t, t + L) others execute for L − d ≤ R_s − C_s (S1). By
+//!   L + R_s − d ≤ R_s − C_s + R_s, C_s has been served, which is no later than `first` (A1, R_s ≤ T_s).
+//!
+//! Each further budget is replenished T_s later and used up within R_s, so C_s more is served by T_s after that.
 
 use taut_time::Duration;
 

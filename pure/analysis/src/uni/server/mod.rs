@@ -21,9 +21,15 @@
 //! Source      [ShinLee03] supply of a periodic resource; [Lehoczky87], [Sprunt89] for the servers
 //! ```
 //!
-//! **Supply.** A budget that is replenished during a backlog is used up within R_s, in the worst case at a stretch at
-//! the end; the next budget follows T_s later. The bound does not rely on what was left of the budget when the
-//! backlog began. The servers differ in when the next replenishment comes.
+//! **Supply.** *If requests wait from any instant t on, and the server has c ≤ C_s of budget at t, then it has served c
+//! by t + R_s, or the budget was taken from it before.* Let [s, t) be the longest time up to t in which a more urgent
+//! task always has work; s = t if none has at t. In [s, t) the server serves nothing. R_s is a solution of
+//! w = C_s + B + I(w), where I(w) is the most that more urgent tasks release in w from an instant on before which they
+//! have nothing to do, which s is, and B is what blocks once. So in [s, s + R_s) others execute for at most R_s − C_s
+//! (S1), and the server for the rest, C_s ≥ c, unless it has no budget; and s + R_s ≤ t + R_s. What of this is served at
+//! last is served at a stretch in the worst case. The servers differ in what was left of the budget at t, and in when
+//! the next replenishment comes: `first` bounds when C_s has been served from t on, and after that C_s is served in each
+//! T_s.
 //!
 //! **Light requests.** If the requests that can arrive in a window, T_s for a sporadic server and T_s + R_s for a
 //! deferrable one, fit into one budget, there is always budget left: R = R_s. By induction: each request is served
@@ -32,9 +38,9 @@
 //!
 //! **A backlog.** `backlog` bounds how long x of service takes from any instant on at which that much waits, whatever arrives
 //! later behind it: f(x). Nothing about the arrivals is assumed, so it holds for requests without a least time between
-//! two. The instant may lie in the middle of a backlog, because what the servers' files say of the first budget holds for
-//! any instant from which on requests wait: of the budgets before it they only use how they may have been used up. The
-//! rest of a request in service counts as a whole one.
+//! two. The instant may lie in the middle of a backlog, and of a time in which more urgent tasks execute: the claim above
+//! and what the servers' files say of the first budget are about any instant from which on requests wait. The rest of a
+//! request in service counts as a whole one.
 
 pub mod deferrable;
 pub mod polling;

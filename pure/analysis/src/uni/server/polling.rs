@@ -11,7 +11,9 @@
 //! ```
 //!
 //! **Why first.** A request that arrives just after the server looked waits for the next period, which begins within
-//! T_s, and that budget is used up R_s later. A server that looks late because it was delayed only finds more.
+//! T_s, and that budget is used up R_s later. A server that looks late because it was delayed only finds more. From an
+//! instant in the middle of a backlog the same holds: what is left of the budget then is not counted, the next period
+//! begins within T_s and finds requests, and so does each period after it.
 
 use taut_time::Duration;
 

@@ -17,10 +17,13 @@
 //! do not hold. The number of replenishments that it keeps (`sched_ss_max_repl`) may also be too small, so that
 //! requests wait longer than here. Use these bounds only for a server with the corrected rules \[Stanovich10\].
 //!
-//! **Why first.** Let part i of the budget, c_i, be used up before the backlog began, and the parts after it in
-//! between. So the server began to use part i, which is when its T_s starts, at least c_i + c_{i+1} + … before the
-//! backlog. The part is replenished T_s later and used up R_s after that. The finer the parts, the closer the last
-//! one comes to T_s + R_s, with the C_s before it at a stretch.
+//! **Why first.** Requests wait from t on, an instant at the start of a backlog or in its middle. The parts of the budget
+//! are C_s together, always. Each part that is not there at t was used before t, from an instant τ < t on at which it was
+//! there and requests waited, and comes back at τ + T_s < t + T_s. So by t + T_s each part is there or was, at t or later;
+//! it is used up within R_s of that, as all parts that are there together are at most C_s (see Supply). By t + T_s + R_s,
+//! C_s has been served from t on. As requests still wait, the T_s of a part starts when the part is there, not when it is
+//! used: so each part is there again T_s later, and C_s more is served in each further T_s. The finer the parts, the
+//! closer the last one comes to T_s + R_s, with the C_s before it at a stretch.
 
 use taut_time::Duration;
 
