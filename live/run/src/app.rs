@@ -14,7 +14,7 @@ use taut_boot::thread::ThreadPlacement;
 use taut_event::file::ERRORS_OF;
 use taut_lock::EventCount;
 use taut_lock::Listener;
-use taut_plan::{Arrival, ClassPlan, TaskPlan, ValidPlan};
+use taut_plan::{Arrival, ChannelPlan, ClassPlan, OverflowPolicy, TaskPlan, ValidPlan};
 use taut_scope::Scope;
 use taut_share::queue::broadcast::ReaderControl;
 
@@ -33,7 +33,7 @@ use crate::receiver::ReceiverBody;
 use crate::request::UnansweredRequests;
 use crate::safe_state::Hook;
 use crate::set_up::SetUpHeap;
-use crate::triggered::{Trigger, TriggeredBody};
+use crate::triggered::{Trigger, TriggerSender, TriggeredBody};
 use crate::{Control, Error, Payload, Receiver, Task};
 
 /// An application before its release 0. It takes the code for everything that the manifest names.
@@ -406,10 +406,20 @@ impl<'p> App<'p> {
         let mut ends = Create::new(self, PartyPosition::Task(task));
         let (queue, listener, channel, of_several) = ends.trigger::<P>(&trigger)?;
         let trusted = !timing.by_client;
+        let wakes = vec![(listener.clone(), self.trigger_sender(&self.plan.channels[channel]).in_vain)];
         let channel = (position(channel), of_several);
-        let wakes = vec![(listener.clone(), timing.by_client)];
         let body = Box::new(ReceiverBody::new(code, queue, listener, channel, trusted));
         self.add_real_time(task, timing, body, wakes)
+    }
+
+    /// What a trigger must know of the channel's sender.
+    pub(crate) fn trigger_sender(&self, channel: &ChannelPlan) -> TriggerSender {
+        let writer = &channel.writer;
+        let task = self.plan.task(&writer.name).filter(|_| !writer.client);
+        let is_real_time =
+            task.is_some_and(|task| matches!(self.plan.tasks[task].class, ClassPlan::RealTime { .. }));
+        let in_vain = !is_real_time || channel.overflow == OverflowPolicy::Recall;
+        TriggerSender { trusted: !writer.client, in_vain }
     }
 
     fn add_real_time(

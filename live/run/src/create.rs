@@ -216,9 +216,9 @@ impl<'a, 'p> Create<'a, 'p> {
             // - the memory holds this object, as above
             let watcher = unsafe { bulk::watcher::<P>(memory, plan.capacity) };
             let watcher = watcher.map_err(|_| Error::Region(channel.to_owned()))?;
-            let recalls = plan.overflow == OverflowPolicy::Recall;
             let listener = self.event_count(plan)?.listener();
-            self.app.triggers.push((task, Trigger::of_blocks(Box::new(watcher), listener, recalls)));
+            let trigger = Trigger::new(Box::new(watcher), listener, self.app.trigger_sender(plan));
+            self.app.triggers.push((task, trigger));
         }
         let is_real_time =
             |task: &usize| matches!(self.app.plan.tasks[*task].class, ClassPlan::RealTime { .. });
@@ -481,20 +481,20 @@ impl<'a, 'p> Create<'a, 'p> {
     fn watch<P: Payload>(&mut self, plan: &'p ChannelPlan) -> Result<(), Error> {
         let memory = self.memory(plan)?;
         let wrong = |_| Error::Region(plan.name.clone());
-        let listener = self.event_count(plan)?.listener();
+        let (listener, sender) = (self.event_count(plan)?.listener(), self.app.trigger_sender(plan));
         if let Some(which) = plan.respected(self.me().0) {
             // SAFETY:
             // - as in `queue_writer`; the shape is that of all its ends
             let watcher = unsafe {
                 broadcast::reader_watcher::<Stamped<P>>(memory, plan.claims(), plan.capacity, which)
             };
-            let trigger = Trigger::new(Box::new(watcher.map_err(wrong)?), listener, !plan.writer.client);
+            let trigger = Trigger::new(Box::new(watcher.map_err(wrong)?), listener, sender);
             self.app.triggers.extend(self.task().map(|task| (task, trigger)));
             return Ok(());
         }
         if plan.mechanism == Mechanism::Qrtwo {
             let watcher = qrtwo::watcher::<Stamped<P>>(memory, plan.capacity, spare::<P>()).map_err(wrong)?;
-            let trigger = Trigger::unending(Box::new(watcher), listener, !plan.writer.client);
+            let trigger = Trigger::new(Box::new(watcher), listener, sender);
             self.app.triggers.extend(self.task().map(|task| (task, trigger)));
             return Ok(());
         }
@@ -504,7 +504,7 @@ impl<'a, 'p> Create<'a, 'p> {
         //   which knows by its core's state that the job is complete; the end reads in jobs of this task alone
         //   (`owner`). Where a client writes the queue, the runtime does not look at the value (`Trigger`)
         let watcher = unsafe { qrtr::watcher::<Stamped<P>>(memory, plan.capacity) };
-        let trigger = Trigger::new(Box::new(watcher.map_err(wrong)?), listener, !plan.writer.client);
+        let trigger = Trigger::new(Box::new(watcher.map_err(wrong)?), listener, sender);
         self.app.triggers.extend(self.task().map(|task| (task, trigger)));
         Ok(())
     }

@@ -58,9 +58,9 @@ impl<'p> DispatchedTask<'p> {
         self.body.start();
     }
 
-    /// For how long the dispatcher does not listen to a channel after a notification. `in_vain`: one may come
-    /// while nothing is to be done. A client may notify without end, so may a sender that drops its values, and a
-    /// setter does for each alarm that is due before all others.
+    /// For how long the dispatcher does not listen to a channel after a notification. `in_vain`: one may come while nothing
+    /// is to be done, or more than one in a gap. A client may notify without end, another sender that is not real-time for
+    /// each value that fits or drops an older one, and a setter for each alarm that is due before all others.
     pub(crate) fn apart(&self, in_vain: bool) -> Duration {
         if in_vain { Duration::from_ns(self.context.timing.period_ns) } else { Duration::ZERO }
     }

@@ -96,6 +96,13 @@ enum Awaited<'p> {
     Polled(Device),
 }
 
+/// What a trigger must know of the channel's sender: see [`Trigger`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TriggerSender {
+    pub(crate) trusted: bool,
+    pub(crate) in_vain: bool,
+}
+
 /// A channel or a device that releases a task.
 pub(crate) struct Trigger<'p> {
     awaited: Awaited<'p>,
@@ -104,8 +111,8 @@ pub(crate) struct Trigger<'p> {
     epoch: Epoch,
     /// Whether the writer is in this process, so that its stamps can be trusted.
     trusted: bool,
-    /// Whether a notification may come without a job that is due: from a client that sends nothing, from a
-    /// setter whose alarm is due later, and from a sender that takes its block back or drops its values.
+    /// Whether a notification may come without a job that is due, or more than one in a gap: from a sender that is not
+    /// real-time, from a setter whose alarm is due later, and from a sender that takes its block back.
     in_vain: bool,
 }
 
@@ -116,19 +123,10 @@ impl fmt::Debug for Trigger<'_> {
 }
 
 impl<'p> Trigger<'p> {
-    pub(crate) fn new(waiting: Box<dyn Waiting + 'p>, listener: Listener<'p>, trusted: bool) -> Self {
-        let epoch = listener.epoch();
-        Self { awaited: Awaited::Values(waiting), listener, epoch, trusted, in_vain: !trusted }
-    }
-
-    /// A bulk channel; `recalls`: its sender takes back what waits.
-    pub(crate) fn of_blocks(waiting: Box<dyn Waiting + 'p>, listener: Listener<'p>, recalls: bool) -> Self {
-        Self { in_vain: recalls, ..Self::new(waiting, listener, true) }
-    }
-
-    /// A lane whose sender drops its oldest values, and so may send without end.
-    pub(crate) fn unending(waiting: Box<dyn Waiting + 'p>, listener: Listener<'p>, trusted: bool) -> Self {
-        Self { in_vain: true, ..Self::new(waiting, listener, trusted) }
+    /// A channel of values or blocks.
+    pub(crate) fn new(waiting: Box<dyn Waiting + 'p>, listener: Listener<'p>, sender: TriggerSender) -> Self {
+        let (epoch, TriggerSender { trusted, in_vain }) = (listener.epoch(), sender);
+        Self { awaited: Awaited::Values(waiting), listener, epoch, trusted, in_vain }
     }
 
     /// A lane of alarms; one lane of a receiver has the instants of all.

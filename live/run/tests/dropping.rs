@@ -11,8 +11,9 @@ mod processes;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-use app::{each, plan, run};
+use app::{TURN, each, plan, run};
 use processes::{attach, folder, start};
 use taut_boot::LoadedPlan;
 use taut_event::Kind;
@@ -22,6 +23,7 @@ use taut_run::{
     App, Attachment, Component, Context, Failure, Job, MessageReader, Payload, QueueWriter, Task,
 };
 use taut_segment::Role;
+use taut_sys::usage::thread_usage;
 use taut_time::Duration;
 
 /// `serves`, which is task 0, receives from `urgent`, `steers` and `panel`, in this order of lanes.
@@ -282,6 +284,8 @@ fn role() {
 /// into the lane. What comes is whole and in order, and what is lost is counted to the last value.
 #[test]
 fn clients_that_flood_lose_their_own() {
+    // Its applications are processes of their own, which a job that computes for long would delay.
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     for kind in ["native", "native-fifo", "dispatched"] {
         let runtime = tempfile::Builder::new().prefix("taut").tempdir().unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
@@ -301,5 +305,69 @@ fn clients_that_flood_lose_their_own() {
         let seen = std::fs::read_to_string(runtime.path().join("seen")).unwrap();
         let seen: Vec<u64> = seen.split(' ').map(|count| count.parse().unwrap()).collect();
         assert!(seen[0] > 20 && seen[1] > 50 && seen[2] > 50, "{kind}: {seen:?}");
+    }
+}
+
+/// How many gaps of `serves` an application runs.
+const GAPS: u64 = 20;
+
+/// How many values `steers` has sent, if it `sends` any, and how often jobs of `urgent` were preempted meanwhile.
+fn preempted(overflow: &str, sends: bool) -> (u64, u64) {
+    static SENT: AtomicU64 = AtomicU64::new(0);
+    static SWITCHES: AtomicU64 = AtomicU64::new(0);
+    let keys = "capacity = 16\ntakes-per-release = 16\n";
+    // The sender has a processor of its own.
+    let executor = "executor = \"dispatched\"\nhousekeeping = [1]";
+    let tables = tables(executor, 4, keys).replace("\"2ms\"", "\"20ms\"").replace("drop-oldest", overflow);
+    let outcome = run(&tables, Some(Duration::from_ms(20 * GAPS)), |app: &mut App<'_>| {
+        app.task("urgent", |create| {
+            let _requests: QueueWriter<'_, Value> = create.queue_writer("requests")?;
+            // Computes for most of the time.
+            Ok(each(move |_| {
+                let (before, begun) = (thread_usage().involuntary_switches, Instant::now());
+                while begun.elapsed().as_millis() < 8 {}
+                SWITCHES.fetch_add(thread_usage().involuntary_switches - before, Ordering::Relaxed);
+                Ok(())
+            }))
+        })?;
+        app.best_effort("steers", |create| {
+            let mut requests: QueueWriter<'_, Value> = create.queue_writer("requests")?;
+            Ok(move |context: &mut Context<'_>| {
+                while context.sleep(Duration::from_us(100)) {
+                    let is_sent = sends && requests.send(context, [1; 4]).is_ok();
+                    SENT.fetch_add(u64::from(is_sent), Ordering::Relaxed);
+                }
+            })
+        })?;
+        app.task("serves", |create| {
+            let mut requests = create.message_reader::<Value>("requests")?;
+            Ok(each(move |job| {
+                while requests.next(job).is_some() {}
+                Ok(())
+            }))
+        })
+    });
+    assert!(outcome.ending.as_ref().unwrap().orderly, "{:?}", outcome.reported.unfinished);
+    (SENT.swap(0, Ordering::Relaxed), SWITCHES.swap(0, Ordering::Relaxed))
+}
+
+/// A sender that is not real-time wakes its receiver's dispatcher, above all tasks of the core, once in a gap, whether it drops its
+/// values or gets back those that do not fit: the plan charges one look in each gap. The platform's probe preempts a job each
+/// millisecond, sender or not.
+#[test]
+fn a_sender_wakes_the_dispatcher_once_in_a_gap() {
+    for overflow in ["drop-oldest", "reject"] {
+        let mut tried = Vec::new();
+        // Whatever else runs above all tasks of this processor adds to some of these counts, and not to all.
+        let is_seldom = (0..5).any(|_| {
+            let ((_, without), (sent, with)) = (preempted(overflow, false), preempted(overflow, true));
+            tried.push((sent, with, without));
+            // A look, and a job of `serves`.
+            sent >= 4 * GAPS && with <= without + 2 * GAPS
+        });
+        if tried.iter().all(|(sent, ..)| *sent < 4 * GAPS) {
+            return println!("skipped: on this busy machine the sender sent too little: {tried:?}");
+        }
+        assert!(is_seldom, "{overflow}: sent, preemptions, and those without, in {GAPS} gaps: {tried:?}");
     }
 }

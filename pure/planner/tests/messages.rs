@@ -179,14 +179,18 @@ fn lanes_that_drop_are_not_real_time() {
                 ("logger", Mechanism::Qrtwo, drops)
             ]
         );
-        // A task that drops its values may wake the receiver's dispatcher in vain, once in a gap; a client may in any case.
-        let look = time("5us");
+        // A sender that is not real-time may wake the receiver's dispatcher in vain, once in a gap, whether it drops its values
+        // or not; one of these looks releases the job.
+        let mut alone = draft(order);
+        alone.channels[0].from.retain(|name| name != "logger");
+        let (alone, look) = (proven(&alone), time("5us"));
         let of = |plan: &Plan, more: Duration| {
             let latency =
                 |lane: &ChannelPlan| lane.latency.map(|bound| bound.checked_add(more).expect("a time"));
             plan.channels.iter().map(|lane| (lane.capacity, latency(lane))).collect::<Vec<_>>()
         };
-        assert_eq!(of(&plan, Duration::ZERO), of(&rejecting, look));
+        assert_eq!(of(&plan, Duration::ZERO), of(&rejecting, Duration::ZERO));
+        assert_eq!(of(&plan, Duration::ZERO)[..3], of(&alone, look)[..3]);
         // A plan in which a real-time sender would lose a value is none.
         let mut forged = plan.clone();
         let at = forged.channels.iter().position(|lane| lane.writer.name == "fast").expect("a lane");
@@ -280,19 +284,23 @@ fn what_orders_a_message_is_checked() {
     assert!(found.contains(&codes::MISPLACED_KEY), "{text}");
 }
 
-/// A client that floods its lane, or states no gap, changes nothing for real-time senders; one that states a gap has a lane
-/// of a size that fits.
+/// A client that floods its lane, or states no gap, changes nothing for real-time senders, and a second sender that is not
+/// real-time adds a look of the dispatcher; a client that states a gap has a lane of a size that fits.
 #[test]
 fn senders_that_are_not_real_time_come_last() {
     for order in [MessageOrder::Sender, MessageOrder::Fifo] {
         let mut alone = draft(order);
         alone.channels[0].from = ["slow", "fast"].map(String::from).to_vec();
         alone.clients.clear();
-        let (alone, with) = (proven(&alone), proven(&draft(order)));
+        let mut client = draft(order);
+        client.channels[0].from.retain(|name| name != "logger");
+        let (alone, client, both) = (proven(&alone), proven(&client), proven(&draft(order)));
         let of = |plan: &Plan| {
             plan.message("requests").expect("it").senders[..2].iter().map(|s| s.delivery).collect::<Vec<_>>()
         };
-        assert_eq!(of(&alone), of(&with));
+        assert_eq!(of(&alone), of(&client));
+        let looked = |bound: Option<Duration>| bound.and_then(|bound| bound.checked_add(time("5us")));
+        assert_eq!(of(&client).into_iter().map(looked).collect::<Vec<_>>(), of(&both));
         let mut gap = draft(order);
         gap.clients[0].min_gap = Some(time("10ms"));
         gap.channels[0].from.pop();

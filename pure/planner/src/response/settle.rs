@@ -51,13 +51,12 @@ fn switching(model: &Model, links: &[FlowLink]) -> Vec<Waits> {
         // A job that looks too early sleeps once and wakes once, however many writers it waits for.
         let waits = links.iter().any(|link| link.reader == id);
         let wakes = links.iter().filter(|link| link.writer == id).count() as u64;
-        // A dispatcher looks in vain at a queue of a client, at a lane of alarms, at one whose sender drops its values,
-        // and at a bulk channel whose sender takes blocks back, at most once each in a gap of the task. The task's own release covers one of
-        // these looks.
+        // A dispatcher looks in vain at a channel whose sender is not real-time, at a lane of alarms, and at a bulk channel
+        // whose sender takes blocks back, at most once each in a gap of the task. The task's own release covers one of these
+        // looks.
         let in_vain = model.triggers(id).iter().map(|id| model.channel(*id));
         let in_vain = in_vain.filter(|of| {
-            let gives_way = matches!(of.overflow, OverflowPolicy::Recall | OverflowPolicy::DropOldest);
-            matches!(of.writer, PartyId::Client(_)) || of.is_timed() || gives_way
+            !model.is_real_time(of.writer) || of.is_timed() || of.overflow == OverflowPolicy::Recall
         });
         let looks = in_vain.count().saturating_sub(1) as u64;
         let queues = model
