@@ -468,6 +468,10 @@ impl<'p, P: Payload> StateReader<'p, P> {
     /// Of a state with several sources it is the value that was written last, of all that are written when the read begins: one
     /// read of each source, and a clock read for each new value of a client. Of one instant, the source that the manifest names
     /// first counts as the later. It never gets older than it was. What a source wrote last stays when the source has ended.
+    ///
+    /// That it is the newest holds only for sources that were read. One whose writer overtook a reader without a place at every
+    /// attempt, or whose lock the reader did not get, is left out of this read, and may hold a newer value: the reader gets the
+    /// newest of the others, or `None` if that would be older than what it had.
     pub fn latest(&mut self, by: &mut impl Caller) -> Option<P> {
         self.latest_ref(by).copied()
     }

@@ -3,6 +3,12 @@
 
 //! Requests: a caller sends a value to a real-time task, and gets one reply, or learns that there is none.
 //!
+//! Use        a client or an ordinary task asks a real-time task; a real-time task sends a message instead.
+//! Callers    one receiver, one end for each caller; the ends share the two queues of that caller alone.
+//! Progress   the receiver: wait-free, `next` as [`MessageReader::next`], a reply or the word that there is none by the steps of
+//!            `push` of QrtR, a clock read and a futex wake. A caller: `send` and `answer` by the steps of QrtR for each value;
+//!            `call_within` waits for the receiver's job, for at most its patience.
+//!
 //! A request is a message, and for each caller a queue of replies leads back. The stamp of a value has its number: a reply has the
 //! number of its request. Both queues are QrtR, so the receiver never waits for a caller, whether that one is slow,
 //! dead or hostile.
@@ -10,6 +16,7 @@
 //! Crash      a caller that dies leaves requests that are answered, and replies that its successor discards; numbers never repeat,
 //!            so the successor takes none of them for its own ([`OpenRequests`]). A receiver whose job panics drops its request,
 //!            which counts as unanswered.
+//! Source     decision 0061; QrtR is [PerezRuiz20].
 
 use std::fmt;
 use std::sync::Arc;

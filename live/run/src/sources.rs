@@ -10,6 +10,9 @@
 //!            instant and the source of the value that it got last.
 //! Invariants I1 the instants at which the values of one source count never fall: see `SourceStamps::counts`.
 //!            I2 `newest` never falls, in the order of [`Written`].
+//! Crash      a writer that ends leaves its last value, which counts as before; a reader that ends leaves nothing, and its
+//!            successor begins anew: it may get a value that is older than what the one before it got last.
+//! Source     decision 0060; no published one: the proofs stand below.
 
 // Proof: fresh. Let a write of source s with stamp t end before a read begins. The object of s gives the read this value or a later
 // one of s, which counts at t or later: a trusted writer takes its stamps from one clock, in the order of its writes.
