@@ -5,7 +5,7 @@
 
 mod drafts;
 
-use drafts::{empty, payload, periodic, plan, queue, shown, task, time};
+use drafts::{empty, payload, periodic, plan, proven, queue, shown, task, time};
 use insta::assert_snapshot;
 use taut_model::{
     ArrivalDraft, BestEffort, ChannelDraft, ClassDraft, Draft, LatePolicy, Mechanism, MessageLane,
@@ -43,15 +43,6 @@ fn draft(capacity: i64, takes: u32) -> Draft {
         ..queue("timeouts", "", "control", "Timeout", Some(capacity))
     }];
     draft
-}
-
-fn proven(draft: &Draft) -> Plan {
-    let planned = plan(draft);
-    assert!(planned.plan.proven, "{}", shown(&planned.faults));
-    let text = planned.plan.to_lock().expect("it can be written");
-    let read = ValidPlan::new(Plan::from_lock(&text).expect("it can be read")).expect("a valid plan");
-    assert_eq!(read, ValidPlan::new(planned.plan).expect("a valid plan"), "the text has all of it");
-    read.into_plan()
 }
 
 /// The bound is a gap for each share of all slots, and the response: whoever the setters are.

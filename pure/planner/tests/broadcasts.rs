@@ -5,7 +5,7 @@
 
 mod drafts;
 
-use drafts::{Edit, empty, payload, periodic, plan, queue, shown, time};
+use drafts::{Edit, empty, payload, periodic, plan, proven, queue, shown, time};
 use insta::assert_snapshot;
 use taut_model::{
     ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft,
@@ -48,15 +48,6 @@ fn draft(to: &[&str]) -> Draft {
     draft.channels = vec![ChannelDraft { to, broadcast: true, takes_per_release: 5, ..frames }];
     draft.tasks.retain(|task| task.name != "output" || draft.channels[0].to.contains(&task.name));
     draft
-}
-
-fn proven(draft: &Draft) -> Plan {
-    let planned = plan(draft);
-    assert!(planned.plan.proven, "{}", shown(&planned.faults));
-    let text = planned.plan.to_lock().expect("it can be written");
-    let read = ValidPlan::new(Plan::from_lock(&text).expect("it can be read")).expect("a valid plan");
-    assert_eq!(read, ValidPlan::new(planned.plan).expect("a valid plan"), "the text has all of it");
-    read.into_plan()
 }
 
 fn frames(plan: &Plan) -> &ChannelPlan {

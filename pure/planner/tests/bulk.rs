@@ -5,7 +5,7 @@
 
 mod drafts;
 
-use drafts::{cost, empty, payload, periodic, plan, queue, shown, size, task, time};
+use drafts::{cost, empty, payload, periodic, plan, proven, queue, shown, size, task, time};
 use insta::assert_snapshot;
 use taut_model::{
     ArrivalDraft, BestEffort, ChannelDraft, ChannelKind, ClassDraft, ClientDraft, ClientKind, Draft,
@@ -39,15 +39,6 @@ fn triggered(draft: &mut Draft, gap: &str) {
     task(draft, "detect").arrival = ArrivalDraft::Sporadic { min_gap: time(gap), triggers, device: None };
     task(draft, "detect").deadline = time(gap);
     task(draft, "detect").wcet = cost("2ms", 0);
-}
-
-fn proven(draft: &Draft) -> Plan {
-    let planned = plan(draft);
-    assert!(planned.plan.proven, "{}", shown(&planned.faults));
-    let text = planned.plan.to_lock().expect("it can be written");
-    let read = ValidPlan::new(Plan::from_lock(&text).expect("it can be read")).expect("a valid plan");
-    assert_eq!(read, ValidPlan::new(planned.plan).expect("a valid plan"), "the text has all of it");
-    read.into_plan()
 }
 
 #[test]

@@ -6,31 +6,13 @@
 
 mod drafts;
 
-use drafts::{Edit, empty, model, payload, periodic, plan, shown, size, state, task, time};
+use drafts::{Edit, model, payload, periodic, plan, sharing, shown, size, state, task, time};
 use taut_model::{
-    Aim, ChainDraft, Draft, Evidence, Executor, Scalar, SchedulingPolicy, ServerDraft, ServerPolicy, Severity,
+    Aim, ChainDraft, Draft, Executor, Scalar, SchedulingPolicy, ServerDraft, ServerPolicy, Severity,
 };
 use taut_plan::{ClassPlan, Mechanism, Overrides, Pin, Plan};
 use taut_planner::{Planned, why_channel};
 use taut_time::Duration;
-
-fn sharing(cores: [u16; 3]) -> Draft {
-    let mut draft = empty(&[0, 1]);
-    draft.platform.overheads.sources.lock = Some(Evidence::Measured);
-    draft.platform.executor = Executor::Dispatched;
-    draft.platform.overheads.copy = time("1us");
-    draft.platform.memory = size("64MiB");
-    draft.payloads = vec![payload("Map", &[("", Scalar::U64, 510)])];
-    let on = |name: &str, period: &str, core| {
-        periodic(name, period, period, "500us").with(|task| task.core = Some(core))
-    };
-    draft.tasks =
-        vec![on("writer", "4ms", cores[0]), on("near", "5ms", cores[1]), on("far", "20ms", cores[2])];
-    let mut map = state("map", "writer", "near", "Map");
-    map.to.push("far".into());
-    draft.channels = vec![map];
-    draft
-}
 
 fn why(draft: &Draft, overrides: &Overrides) -> String {
     why_channel(&model(draft), overrides, "map").expect("a channel")

@@ -6,7 +6,7 @@
 mod drafts;
 mod systems;
 
-use drafts::{Edit, cost, empty, model, payload, periodic, plan, shown, size, state, task, time};
+use drafts::{cost, model, payload, plan, sharing, shown, size, state, task, time};
 use insta::assert_snapshot;
 use systems::{Numbers, Seen, check, system, tasks};
 use taut_model::{
@@ -16,26 +16,6 @@ use taut_model::{
 use taut_plan::{ChannelPlan, ClassPlan, Mechanism, Overrides, Pin, Plan};
 use taut_planner::{OverrideError, Planned, why_channel};
 use taut_time::Duration;
-
-/// A writer and two readers; a copy of 4 KiB takes 4 us; the cost of a lock is stated, and dispatchers decide
-/// anyway.
-fn sharing(cores: [u16; 3]) -> Draft {
-    let mut draft = empty(&[0, 1]);
-    draft.platform.overheads.sources.lock = Some(Evidence::Measured);
-    draft.platform.executor = Executor::Dispatched;
-    draft.platform.overheads.copy = time("1us");
-    draft.platform.memory = size("64MiB");
-    draft.payloads = vec![payload("Map", &[("", Scalar::U64, 510)])];
-    let on = |name: &str, period: &str, core| {
-        periodic(name, period, period, "500us").with(|task| task.core = Some(core))
-    };
-    draft.tasks =
-        vec![on("writer", "4ms", cores[0]), on("near", "5ms", cores[1]), on("far", "20ms", cores[2])];
-    let mut map = state("map", "writer", "near", "Map");
-    map.to.push("far".into());
-    draft.channels = vec![map];
-    draft
-}
 
 fn map(plan: &Plan) -> &ChannelPlan {
     &plan.channels[0]

@@ -5,7 +5,7 @@
 
 mod drafts;
 
-use drafts::{empty, payload, periodic, plan, queue, shown, task, time};
+use drafts::{empty, payload, periodic, plan, proven, queue, shown, task, time};
 use insta::assert_snapshot;
 use taut_model::{
     ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft,
@@ -41,15 +41,6 @@ fn draft(order: MessageOrder) -> Draft {
     let from = SENDERS.map(String::from).to_vec();
     draft.channels = vec![ChannelDraft { from, lane, ..queue("requests", "", "serves", "Request", None) }];
     draft
-}
-
-fn proven(draft: &Draft) -> Plan {
-    let planned = plan(draft);
-    assert!(planned.plan.proven, "{}", shown(&planned.faults));
-    let text = planned.plan.to_lock().expect("it can be written");
-    let read = ValidPlan::new(Plan::from_lock(&text).expect("it can be read")).expect("a valid plan");
-    assert_eq!(read, ValidPlan::new(planned.plan).expect("a valid plan"), "the text has all of it");
-    read.into_plan()
 }
 
 fn senders(plan: &Plan) -> Vec<&str> {

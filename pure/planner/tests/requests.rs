@@ -5,7 +5,7 @@
 
 mod drafts;
 
-use drafts::{empty, payload, periodic, plan, queue, shown, time};
+use drafts::{empty, payload, periodic, proven, queue, time};
 use insta::assert_snapshot;
 use taut_model::{
     BestEffort, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft, LatePolicy, MessageLane,
@@ -37,15 +37,6 @@ fn draft() -> Draft {
         ..queue("parameters", "panel", "control", "Ask", Some(4))
     }];
     draft
-}
-
-fn proven(draft: &Draft) -> Plan {
-    let planned = plan(draft);
-    assert!(planned.plan.proven, "{}", shown(&planned.faults));
-    let text = planned.plan.to_lock().expect("it can be written");
-    let read = ValidPlan::new(Plan::from_lock(&text).expect("it can be read")).expect("a valid plan");
-    assert_eq!(read, ValidPlan::new(planned.plan).expect("a valid plan"), "the text has all of it");
-    read.into_plan()
 }
 
 /// The faults of a draft that yields no model.

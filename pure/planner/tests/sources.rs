@@ -5,7 +5,7 @@
 
 mod drafts;
 
-use drafts::{Edit, empty, payload, periodic, plan, shown, state, time};
+use drafts::{Edit, empty, payload, periodic, proven, state, time};
 use insta::assert_snapshot;
 use taut_model::{
     BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft, Flow, Mechanism,
@@ -39,15 +39,6 @@ fn draft() -> Draft {
         ..state("position", "odometry", "control", "Position")
     }];
     draft
-}
-
-fn proven(draft: &Draft) -> Plan {
-    let planned = plan(draft);
-    assert!(planned.plan.proven, "{}", shown(&planned.faults));
-    let text = planned.plan.to_lock().expect("it can be written");
-    let read = ValidPlan::new(Plan::from_lock(&text).expect("it can be read")).expect("a valid plan");
-    assert_eq!(read, ValidPlan::new(planned.plan).expect("a valid plan"), "the text has all of it");
-    read.into_plan()
 }
 
 fn lines(plan: &Plan) -> String {

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 
 use taut_model::{
     App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft, ClientDraft,
-    ClientKind, Cost, Draft, Evidence, Fault, Model, OnMissingPrivilege, OverflowPolicy, OverheadSources,
-    Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft, Reception, Scalar, SchedulingPolicy,
-    SegmentDraft, ServiceDraft, Severity, Size, Stated, TaskDraft, TriggerDraft,
+    ClientKind, Cost, Draft, Evidence, Executor, Fault, Model, OnMissingPrivilege, OverflowPolicy,
+    OverheadSources, Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft, Reception, Scalar,
+    SchedulingPolicy, SegmentDraft, ServiceDraft, Severity, Size, Stated, TaskDraft, TriggerDraft,
 };
-use taut_plan::{Input, digest};
+use taut_plan::{Input, Plan, ValidPlan, digest};
 use taut_planner::Planned;
 use taut_time::Duration;
 
@@ -244,4 +244,33 @@ pub fn shown(faults: &[Fault]) -> String {
         }
     }
     text
+}
+
+/// The plan of a draft, which must be proven; its text has all of it.
+pub fn proven(draft: &Draft) -> Plan {
+    let planned = plan(draft);
+    assert!(planned.plan.proven, "{}", shown(&planned.faults));
+    let text = planned.plan.to_lock().expect("it can be written");
+    let read = ValidPlan::new(Plan::from_lock(&text).expect("it can be read")).expect("a valid plan");
+    assert_eq!(read, ValidPlan::new(planned.plan).expect("a valid plan"), "the text has all of it");
+    read.into_plan()
+}
+
+/// A writer and two readers; a copy of 4 KiB takes 4 us; the cost of a lock is stated, and dispatchers decide anyway.
+pub fn sharing(cores: [u16; 3]) -> Draft {
+    let mut draft = empty(&[0, 1]);
+    draft.platform.overheads.sources.lock = Some(Evidence::Measured);
+    draft.platform.executor = Executor::Dispatched;
+    draft.platform.overheads.copy = time("1us");
+    draft.platform.memory = size("64MiB");
+    draft.payloads = vec![payload("Map", &[("", Scalar::U64, 510)])];
+    let on = |name: &str, period: &str, core| {
+        periodic(name, period, period, "500us").with(|task| task.core = Some(core))
+    };
+    draft.tasks =
+        vec![on("writer", "4ms", cores[0]), on("near", "5ms", cores[1]), on("far", "20ms", cores[2])];
+    let mut map = state("map", "writer", "near", "Map");
+    map.to.push("far".into());
+    draft.channels = vec![map];
+    draft
 }
