@@ -30,7 +30,7 @@
 //! | `wait` | 1 exchange, of a sole listener 2; blocks until notified, the deadline, or a signal |
 //!
 //! # Orderings
-//! - O1 ring: Release of the notifier's swap, or of an addition ↔ Acquire of the listener's load and of its failing
+//! - O1 notify: Release of the notifier's swap, or of an addition ↔ Acquire of the listener's load and of its failing
 //!   exchange.
 //!
 //! # Crash
@@ -118,7 +118,7 @@ impl EventCount {
     /// in this way has no [`EventCount::notifier`], which would undo notifications.
     #[inline]
     pub fn notify_from_any(&self) -> bool {
-        let before = self.word.fetch_add(2, Ordering::Release); // O1 ring
+        let before = self.word.fetch_add(2, Ordering::Release); // O1 notify
         if before & ASLEEP == 0 {
             return false;
         }
@@ -146,7 +146,7 @@ impl Notifier<'_> {
     #[inline]
     pub fn notify(&mut self) -> bool {
         self.count = self.count.wrapping_add(2);
-        let before = self.word.swap(self.count, Ordering::Release); // O1 ring
+        let before = self.word.swap(self.count, Ordering::Release); // O1 notify
         if before & ASLEEP == 0 {
             return false;
         }
@@ -199,7 +199,7 @@ impl Listener<'_> {
     /// The notifications so far. Call it before looking for a value. 1 load.
     #[inline]
     pub fn epoch(&self) -> Epoch {
-        Epoch(self.word.load(Ordering::Acquire) & !ASLEEP) // O1 ring
+        Epoch(self.word.load(Ordering::Acquire) & !ASLEEP) // O1 notify
     }
 
     /// Sleeps unless there was a notification since `epoch`; until `deadline_ns` of CLOCK_MONOTONIC if there is
@@ -214,7 +214,7 @@ impl Listener<'_> {
         // such a change too. It leaves bit 0 set, so the next addition wakes as well, until a sole listener clears the bit
         // when it is awake; nobody else clears it.
         let asleep = epoch.0 | ASLEEP;
-        // O1 ring: a failing exchange has seen the notification.
+        // O1 notify: a failing exchange has seen the notification.
         match self.word.compare_exchange(epoch.0, asleep, Ordering::Relaxed, Ordering::Acquire) {
             Err(word) if word != asleep => return Woken::Notified,
             _ => {}
@@ -232,7 +232,7 @@ impl Listener<'_> {
     /// notification since `epoch`. Acts as [`Listener::wait`] does before it sleeps.
     pub fn awaited(&self, epoch: Epoch) -> Option<futex::Awaited<'_>> {
         let asleep = epoch.0 | ASLEEP;
-        // O1 ring: a failing exchange has seen the notification.
+        // O1 notify: a failing exchange has seen the notification.
         match self.word.compare_exchange(epoch.0, asleep, Ordering::Relaxed, Ordering::Acquire) {
             Err(word) if word != asleep => None,
             _ => Some(futex::Awaited::new(self.word, asleep, true)),
@@ -405,7 +405,7 @@ mod tests {
     fn says_why_a_wait_ended() {
         let events = EventCount::new();
         let (mut notifier, listener) = (events.notifier(), events.listener());
-        assert!(notifier.notify(), "its first ring makes up for one that died before it");
+        assert!(notifier.notify(), "its first notification makes up for one that died before it");
         assert!(!notifier.notify(), "nobody sleeps");
         let epoch = listener.epoch();
         let soon = || Some(monotonic_ns() + 2_000_000);
@@ -455,7 +455,7 @@ mod tests {
         notifier.notify();
         let epoch = listener.epoch();
         assert!(listener.awaited(epoch).is_some());
-        assert!(events.listener().awaited(epoch).is_some(), "a second one, of the same rings");
+        assert!(events.listener().awaited(epoch).is_some(), "a second one, of the same notifications");
         assert!(notifier.notify(), "somebody sleeps");
         assert!(!notifier.notify());
         assert!(listener.awaited(epoch).is_none());

@@ -175,7 +175,7 @@ impl Steered {
     /// Ends the sleep of the tasks that wait for something else than the next release.
     fn notify(&self) {
         self.events.notify_from_any();
-        self.wakes.iter().for_each(|wake| wake.ring());
+        self.wakes.iter().for_each(|wake| wake.notify());
     }
 
     pub(crate) fn stop(&self) {

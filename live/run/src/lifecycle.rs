@@ -204,7 +204,7 @@ impl<'s> JobContext<'s> {
     /// Adds the broadcasts that the task reads, before release 0.
     pub(crate) fn with_broadcasts(mut self, places: BroadcastPlaces<'s>) -> Self {
         self.broadcasts = places;
-        self.attend();
+        self.update_broadcasts();
         self
     }
 
@@ -214,7 +214,7 @@ impl<'s> JobContext<'s> {
     }
 
     /// Lets the task take part in its broadcasts while it can take values.
-    fn attend(&mut self) {
+    fn update_broadcasts(&mut self) {
         let takes_values = self.is_running() && self.condition == Condition::Sound && !self.retired;
         self.broadcasts.take_part(takes_values);
     }
@@ -295,7 +295,7 @@ impl<'s> JobContext<'s> {
             (Ok(result), JobCode::Task) => result,
             (Ok(Ok(())), JobCode::Reset) => {
                 self.condition = Condition::Sound;
-                self.attend();
+                self.update_broadcasts();
                 self.acknowledge();
                 Ok(())
             }
@@ -315,7 +315,7 @@ impl<'s> JobContext<'s> {
             (Err(panic), JobCode::Change) => {
                 drop_panic(panic);
                 self.condition = Condition::Over;
-                self.attend();
+                self.update_broadcasts();
                 self.control.panicked(self.timing.task);
                 Ok(())
             }
@@ -343,7 +343,7 @@ impl<'s> JobContext<'s> {
             (FailureRemedy::Restart, _) | (FailureRemedy::StopService, Some(_)) => Condition::Failed,
             (FailureRemedy::StopService, None) | (FailureRemedy::StopApp, _) => Condition::Over,
         };
-        self.attend();
+        self.update_broadcasts();
         // A task that failed during a change of mode does not know how long the change took.
         self.has_switched = false;
         self.event_recorder.own(now_ns, Kind::Panicked, job, remedy as u64);
@@ -556,7 +556,7 @@ impl<'s> JobContext<'s> {
         if std::mem::replace(&mut self.retired, true) {
             return;
         }
-        self.attend();
+        self.update_broadcasts();
         if let Some(flows) = &mut self.flows {
             flows.retire();
         }
@@ -586,7 +586,7 @@ impl<'s> JobContext<'s> {
         }
         self.has_switched |= state == State::Stopped;
         self.followed = self.followed.in_state(state);
-        self.attend();
+        self.update_broadcasts();
         self.record_service(service, state as u64);
         Some(state)
     }
@@ -606,7 +606,7 @@ impl<'s> JobContext<'s> {
         // The reset takes the place of a job, so the task takes no value before its next job. It leaves the
         // broadcasts and rejoins them, so that the values that wait do not hold up their writers.
         self.broadcasts.take_part(false);
-        self.attend();
+        self.update_broadcasts();
         self.record_service(service, RESTARTED);
         self.has_switched |= starts;
         if starts {

@@ -80,7 +80,7 @@ impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
     /// Waits until the next job may be released and has something to do; `None` if the application stops first.
     fn wait(&mut self, thread: &mut TaskThread<'_>) -> Option<Event> {
         let service = thread.context.service_listener();
-        let (mut earliest_ns, mut rung_in_vain) = (thread.context.next_ns(), false);
+        let (mut earliest_ns, mut woken_in_vain) = (thread.context.next_ns(), false);
         loop {
             if !thread.sleep_until(earliest_ns) {
                 return None;
@@ -98,11 +98,11 @@ impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
                 if self.take() {
                     return Some(Event::Value);
                 }
-                if rung_in_vain && !self.trusted {
+                if woken_in_vain && !self.trusted {
                     // A client may notify without end; it gets one wake-up per minimum inter-arrival time, which is
                     // what the analysis charges.
                     earliest_ns = clock::monotonic_ns().saturating_add(thread.context.timing.period_ns);
-                    rung_in_vain = false;
+                    woken_in_vain = false;
                     continue;
                 }
             }
@@ -114,7 +114,7 @@ impl<'p, P: Payload, R: Receiver<P>> ReceiverBody<'p, P, R> {
                 (Some((listener, epoch)), false) => thread.wait_for(listener, epoch),
                 (None, _) => thread.wait_for(&self.listener, epoch),
             }
-            rung_in_vain = true;
+            woken_in_vain = true;
         }
     }
 

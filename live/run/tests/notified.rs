@@ -76,16 +76,16 @@ fn notify_without_end(over: &AtomicBool) -> u64 {
         unsafe { start.add(bytes - size_of::<EventCount>()).cast::<EventCount>().as_ref() };
     let attachment = Attachment::new(attached);
     let mut end = attachment.end::<u64>("orders", Role::Writes).unwrap();
-    let (mut notifier, mut next, mut rings) = (events.notifier(), 0, 0);
+    let (mut notifier, mut next, mut notifications) = (events.notifier(), 0, 0);
     while !over.load(Ordering::Relaxed) {
         next += u64::from(end.publish(next).is_ok());
         for _ in 0..10 {
             notifier.notify();
-            rings += 1;
+            notifications += 1;
         }
         std::thread::sleep(std::time::Duration::from_micros(20));
     }
-    rings
+    notifications
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn notified() {
         assert_eq!(planned.not_executed(), None);
         let over = AtomicBool::new(false);
         TAKEN.store(0, Ordering::Relaxed);
-        let (outcome, rings) = std::thread::scope(|threads| {
+        let (outcome, notifications) = std::thread::scope(|threads| {
             let client = threads.spawn(|| notify_without_end(&over));
             let outcome = run(&tables, Some(Duration::from_ms(300)), |app| {
                 app.task("tick", |_| Ok(each(|_| Ok(()))))?;
@@ -127,7 +127,7 @@ fn notified() {
         });
         assert!(outcome.ending.as_ref().unwrap().orderly, "{executor}: {:?}", outcome.reported.unfinished);
         let releases: Vec<u64> = outcome.of_task(Kind::Release, 1).iter().map(|r| r.at.as_ns()).collect();
-        assert!(releases.len() > 10 && rings > 500, "{executor}: {} {rings}", releases.len());
+        assert!(releases.len() > 10 && notifications > 500, "{executor}: {} {notifications}", releases.len());
         assert!(releases.windows(2).all(|pair| pair[1] - pair[0] >= 5_000_000), "{executor}: {releases:?}");
         assert_eq!(
             TAKEN.load(Ordering::Relaxed),

@@ -50,7 +50,7 @@ const PATIENCE: Duration = Duration::from_s(2);
 
 /// What a receiver was called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Heard {
+enum Called {
     Value(u64),
     Pause,
     Resume,
@@ -58,19 +58,19 @@ enum Heard {
 }
 
 #[derive(Default)]
-struct Calls(Mutex<Vec<(Heard, u64)>>);
+struct Calls(Mutex<Vec<(Called, u64)>>);
 
 impl Calls {
-    fn push(&self, heard: Heard) {
-        self.0.lock().unwrap().push((heard, taut_sys::clock::monotonic_ns()));
+    fn push(&self, call: Called) {
+        self.0.lock().unwrap().push((call, taut_sys::clock::monotonic_ns()));
     }
 
-    fn all(&self) -> Vec<Heard> {
-        self.0.lock().unwrap().iter().map(|(heard, _)| *heard).collect()
+    fn all(&self) -> Vec<Called> {
+        self.0.lock().unwrap().iter().map(|(call, _)| *call).collect()
     }
 
-    fn when(&self, heard: Heard) -> Option<u64> {
-        self.0.lock().unwrap().iter().find(|(of, _)| *of == heard).map(|(_, at)| *at)
+    fn when(&self, call: Called) -> Option<u64> {
+        self.0.lock().unwrap().iter().find(|(of, _)| *of == call).map(|(_, at)| *at)
     }
 }
 
@@ -78,19 +78,19 @@ struct Taker<'t>(&'t Calls);
 
 impl Component for Taker<'_> {
     fn pause(&mut self) {
-        self.0.push(Heard::Pause);
+        self.0.push(Called::Pause);
     }
     fn resume(&mut self) {
-        self.0.push(Heard::Resume);
+        self.0.push(Called::Resume);
     }
     fn stop(&mut self) {
-        self.0.push(Heard::Stop);
+        self.0.push(Called::Stop);
     }
 }
 
 impl Receiver<u64> for Taker<'_> {
     fn receive(&mut self, _: &mut Job<'_>, value: u64) -> Result<(), Failure> {
-        self.0.push(Heard::Value(value));
+        self.0.push(Called::Value(value));
         Ok(())
     }
 }
@@ -101,7 +101,7 @@ fn steered(
     executor: &str,
     gap: &str,
     steer: impl FnOnce(&mut Context<'_>, &mut dyn FnMut(&mut Context<'_>, u64), [&Calls; 2]) + Send + 'static,
-) -> (Outcome, [Vec<Heard>; 2]) {
+) -> (Outcome, [Vec<Called>; 2]) {
     let tables = TABLES.replace("EXECUTOR", executor).replace("GAP", gap);
     let reported: &[Calls; 2] = Box::leak(Box::default());
     let outcome = run(&tables, None, |app| {
@@ -124,22 +124,22 @@ fn steered(
     (outcome, [reported[0].all(), reported[1].all()])
 }
 
-/// Waits until both receivers were called for `heard`. Returns how long that took, at most.
-fn both(context: &Context<'_>, reported: [&Calls; 2], heard: Heard, since: Instant) -> Duration {
+/// Waits until both receivers were called for `call`. Returns how long that took, at most.
+fn both(context: &Context<'_>, reported: [&Calls; 2], call: Called, since: Instant) -> Duration {
     let give_up = since.as_ns() + PATIENCE.as_ns();
     while context.now().as_ns() < give_up {
-        if let [Some(one), Some(other)] = reported.map(|reported| reported.when(heard)) {
+        if let [Some(one), Some(other)] = reported.map(|reported| reported.when(call)) {
             return Duration::from_ns(one.max(other).saturating_sub(since.as_ns()));
         }
         context.sleep(Duration::from_ms(1));
     }
-    panic!("{heard:?} was not heard in {PATIENCE}: {:?}", reported.map(Calls::all));
+    panic!("{call:?} was not called in {PATIENCE}: {:?}", reported.map(Calls::all));
 }
 
 /// Waits until the first receiver has received a value.
 fn received(context: &Context<'_>, reported: [&Calls; 2], value: u64) {
     let give_up = context.now().as_ns() + PATIENCE.as_ns();
-    while reported[0].when(Heard::Value(value)).is_none() {
+    while reported[0].when(Called::Value(value)).is_none() {
         assert!(context.now().as_ns() < give_up, "{value} was not received: {:?}", reported[0].all());
         context.sleep(Duration::from_ms(1));
     }
@@ -150,28 +150,28 @@ const EXECUTORS: [(&str, &str); 2] = [("native", ""), ("dispatched", "executor =
 #[test]
 fn a_receiver_hears_of_pause_resume_and_stop_without_a_value() {
     for (name, executor) in EXECUTORS {
-        let (outcome, heard) = steered(executor, "2ms", move |context, send, reported| {
+        let (outcome, calls) = steered(executor, "2ms", move |context, send, reported| {
             context.sleep(Duration::from_ms(20));
-            let change = |context: &Context<'_>, heard, change: &dyn Fn()| {
+            let change = |context: &Context<'_>, call, change: &dyn Fn()| {
                 let since = context.now();
                 change();
-                both(context, reported, heard, since);
+                both(context, reported, call, since);
             };
             let control = context.control();
-            change(context, Heard::Pause, &|| control.pause("sound").unwrap());
+            change(context, Called::Pause, &|| control.pause("sound").unwrap());
             // The values wait.
             (1..=5).for_each(|value| send(context, value));
             context.sleep(Duration::from_ms(30));
-            assert_eq!(reported[0].all(), [Heard::Pause], "{name}");
-            change(context, Heard::Resume, &|| control.resume("sound").unwrap());
+            assert_eq!(reported[0].all(), [Called::Pause], "{name}");
+            change(context, Called::Resume, &|| control.resume("sound").unwrap());
             received(context, reported, 5);
-            change(context, Heard::Stop, &|| control.stop_service("sound").unwrap());
+            change(context, Called::Stop, &|| control.stop_service("sound").unwrap());
         });
-        let values = (1..=5).map(Heard::Value);
-        let expected: Vec<Heard> =
-            [Heard::Pause, Heard::Resume].into_iter().chain(values).chain([Heard::Stop]).collect();
-        assert_eq!(heard[0], expected, "{name}: every value, once, in order");
-        assert_eq!(heard[1], [Heard::Pause, Heard::Resume, Heard::Stop], "{name}");
+        let values = (1..=5).map(Called::Value);
+        let expected: Vec<Called> =
+            [Called::Pause, Called::Resume].into_iter().chain(values).chain([Called::Stop]).collect();
+        assert_eq!(calls[0], expected, "{name}: every value, once, in order");
+        assert_eq!(calls[1], [Called::Pause, Called::Resume, Called::Stop], "{name}");
         // Two tasks record three changes each.
         let states: Vec<u64> = outcome.of(Kind::Service).iter().map(|record| record.value).collect();
         assert_eq!(states.len(), 6, "{name}: {states:?}");
@@ -194,29 +194,29 @@ fn a_receiver_hears_of_pause_resume_and_stop_without_a_value() {
 #[test]
 fn a_pause_does_not_lose_the_value_of_a_deferred_job() {
     for (name, executor) in EXECUTORS {
-        let (_, heard) = steered(executor, "60ms", move |context, send, reported| {
+        let (_, calls) = steered(executor, "60ms", move |context, send, reported| {
             context.sleep(Duration::from_ms(80));
             (1..=2).for_each(|value| send(context, value));
             let since = context.now();
             received(context, reported, 1);
             context.control().pause("sound").unwrap();
-            both(context, reported, Heard::Pause, since);
+            both(context, reported, Called::Pause, since);
             context.sleep(Duration::from_ms(100));
-            assert_eq!(reported[0].all(), [Heard::Value(1), Heard::Pause], "{name}");
+            assert_eq!(reported[0].all(), [Called::Value(1), Called::Pause], "{name}");
             let since = context.now();
             context.control().resume("sound").unwrap();
-            both(context, reported, Heard::Resume, since);
+            both(context, reported, Called::Resume, since);
             received(context, reported, 2);
         });
-        let expected = [Heard::Value(1), Heard::Pause, Heard::Resume, Heard::Value(2), Heard::Stop];
-        assert_eq!(heard[0], expected, "{name}");
+        let expected = [Called::Value(1), Called::Pause, Called::Resume, Called::Value(2), Called::Stop];
+        assert_eq!(calls[0], expected, "{name}");
     }
 }
 
 /// The end of the application wakes a best-effort task that sleeps; the task does not poll for it.
 #[test]
 fn a_sleep_ends_with_the_application_and_is_one() {
-    let (_, heard) = steered("", "2ms", |context, _, reported| {
+    let (_, calls) = steered("", "2ms", |context, _, reported| {
         let before = taut_sys::usage::thread_usage().voluntary_switches;
         context.sleep(Duration::from_ms(400));
         let slept = taut_sys::usage::thread_usage().voluntary_switches - before;
@@ -232,14 +232,14 @@ fn a_sleep_ends_with_the_application_and_is_one() {
         });
         assert!(!stopper && context.now().as_ns() - since.as_ns() < PATIENCE.as_ns());
     });
-    assert_eq!(heard[0], [Heard::Stop]);
+    assert_eq!(calls[0], [Called::Stop]);
 }
 
 /// Many changes in a row, at any moment of a receiver: it learns of the last one, and receives every value.
 #[test]
 fn no_change_and_no_value_is_lost_among_many() {
     for (name, executor) in EXECUTORS {
-        let (_, heard) = steered(executor, "1ms", |context, send, reported| {
+        let (_, calls) = steered(executor, "1ms", |context, send, reported| {
             let mut random = 1u64;
             for value in 1..=200 {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -259,16 +259,16 @@ fn no_change_and_no_value_is_lost_among_many() {
             context.control().resume("sound").unwrap();
             received(context, reported, 200);
         });
-        let values: Vec<u64> = heard[0]
+        let values: Vec<u64> = calls[0]
             .iter()
-            .filter_map(|heard| if let Heard::Value(value) = heard { Some(*value) } else { None })
+            .filter_map(|call| if let Called::Value(value) = call { Some(*value) } else { None })
             .collect();
         assert_eq!(values, (1..=200).collect::<Vec<u64>>(), "{name}");
-        for heard in heard {
-            let changes = heard.iter().filter(|heard| !matches!(heard, Heard::Value(_)));
-            let changes: Vec<&Heard> = changes.collect();
-            let turns = changes.iter().zip([Heard::Pause, Heard::Resume].iter().cycle());
-            let turns = turns.take_while(|(heard, expected)| *heard == expected).count();
+        for of in calls {
+            let changes = of.iter().filter(|call| !matches!(call, Called::Value(_)));
+            let changes: Vec<&Called> = changes.collect();
+            let turns = changes.iter().zip([Called::Pause, Called::Resume].iter().cycle());
+            let turns = turns.take_while(|(call, expected)| *call == expected).count();
             assert_eq!(turns + 1, changes.len(), "{name}: in turns, the stop behind: {changes:?}");
             assert!(turns > 4 && turns.is_multiple_of(2), "{name}: {changes:?}");
         }

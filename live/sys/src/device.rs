@@ -10,12 +10,12 @@ use crate::error::{check, check_size};
 use crate::socket::{self, Poll};
 use crate::{Error, Result};
 
-/// Ends a sleep in [`wait`]. Any thread may ring it.
+/// Ends a sleep in [`wait`]. Any thread may notify it.
 #[derive(Debug)]
 pub struct Wake(OwnedFd);
 
 impl Wake {
-    /// A wake that has not been rung. It is closed on exec.
+    /// A wake that has not been notified. It is closed on exec.
     ///
     /// # Errors
     /// EMFILE and ENFILE without descriptors left.
@@ -27,14 +27,14 @@ impl Wake {
     }
 
     /// Ends a sleep in [`wait`] with this wake, and each later one until [`Wake::clear`]. *Real-time*: one system call.
-    pub fn ring(&self) {
-        // It fails only if the counter is at its limit, and then the wake is rung already.
+    pub fn notify(&self) {
+        // It fails only if the counter is at its limit, and then the wake is notified already.
         let _ = write(self.0.as_fd(), &1_u64.to_ne_bytes());
     }
 
-    /// Forgets all earlier calls of [`Wake::ring`]. *Real-time*: one system call.
+    /// Forgets all earlier calls of [`Wake::notify`]. *Real-time*: one system call.
     pub fn clear(&self) {
-        // It fails only if the wake has not been rung.
+        // It fails only if the wake has not been notified.
         let _ = read(self.0.as_fd(), &mut [0; 8]);
     }
 }
@@ -51,7 +51,7 @@ pub fn do_not_block(fd: BorrowedFd<'_>) -> Result {
     check("fcntl", unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK) }).map(drop)
 }
 
-/// Sleeps until `device` can be read, has failed or was closed by its other side, until `wake` is rung, until a signal arrives,
+/// Sleeps until `device` can be read, has failed or was closed by its other side, until `wake` is notified, until a signal arrives,
 /// or until `patience` has passed, if there is one. Returns whether the device ended the sleep.
 ///
 /// *Real-time*: waits only for these; one system call.
@@ -129,8 +129,8 @@ mod tests {
         let before = Instant::now();
         assert!(!wait(ms(30)));
         assert!(before.elapsed() >= Duration::from_millis(30), "nothing was there");
-        wake.ring();
-        wake.ring();
+        wake.notify();
+        wake.notify();
         assert!(!wait(None), "the wake ended it");
         assert!(!wait(None), "until it is cleared");
         wake.clear();
@@ -138,7 +138,7 @@ mod tests {
         write(theirs.as_fd(), b"abc").unwrap();
         assert!(wait(None));
         assert!(super::wait(Some(ours.as_fd()), None, None), "still there");
-        wake.ring();
+        wake.notify();
         assert!(!super::wait(None, Some(&wake), None), "nobody asked for the device");
         do_not_block(ours.as_fd()).unwrap();
         let mut bytes = [0; 8];
@@ -177,7 +177,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(Duration::from_millis(20));
-                wake.ring();
+                wake.notify();
             });
             assert!(!wait(None, Some(&wake), None));
         });

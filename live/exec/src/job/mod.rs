@@ -111,7 +111,7 @@ impl<'j> Job<'j> {
         deadline_ns: u64,
         thread_slot: &'j ThreadSlot,
     ) -> Self {
-        let listed = shared.listed.get(shared.words * task as usize).copied().unwrap_or(0);
+        let listed = shared.listed.get(shared.listed_words * task as usize).copied().unwrap_or(0);
         let lacks = key::lacks(shared.brand, listed);
         let watched = shared.watched;
         Self {
@@ -270,7 +270,7 @@ impl<'j> Job<'j> {
             return Err(LockError::Foreign);
         }
         let index = resource.resource();
-        let word = self.shared.words * self.task as usize + index as usize / 64;
+        let word = self.shared.listed_words * self.task as usize + index as usize / 64;
         let listed = self.shared.listed.get(word).is_some_and(|word| word & 1 << (index % 64) != 0);
         if listed { Ok(()) } else { Err(LockError::NotListed { task: self.task, resource: index }) }
     }

@@ -132,7 +132,7 @@ impl State {
         }
         let (number, budget_ns) = (slot.job.number, slot.budget_ns);
         self.log.job(now_ns, Kind::Exhausted, self.running.task, number, budget_ns);
-        self.attend();
+        self.update_fast_path_owner();
     }
 
     /// When the running job has used up its budget, or a server has one again, whichever comes first, ns.

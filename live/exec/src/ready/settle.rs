@@ -47,7 +47,7 @@ impl State {
         begins: bool,
     ) -> Next {
         let next = self.place(chosen, caller, now_ns, begins);
-        self.attend();
+        self.update_fast_path_owner();
         self.check_donation(caller, now_ns);
         if caller != Caller::Dispatcher && self.needs.budgets {
             // Only the dispatcher checks when a budget ends.

@@ -351,11 +351,11 @@ impl State {
     /// A job now spins for or holds a resource of several cores, or no longer does.
     pub(crate) fn hold_across(&mut self, task: u32, holds: bool) {
         self.tasks[task as usize].across = holds;
-        self.attend();
+        self.update_fast_path_owner();
     }
 
     /// Updates the owner of the fast path after the chosen job, or what is special about it, has changed.
-    pub(crate) fn attend(&mut self) {
+    pub(crate) fn update_fast_path_owner(&mut self) {
         let care =
             self.needs.slow_path || self.tasks.get(self.running.task as usize).is_some_and(Task::is_special);
         self.running.fast_path_owner =

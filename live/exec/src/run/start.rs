@@ -310,13 +310,13 @@ impl CoreSetup<'_> {
         let priorities = WorkerPriorities::new(self.threads(), strict);
         let state = State::new((rule, serving), tasks.collect(), any_queue(count), priorities, log);
         let by_hand = |task: &crate::TaskSetup| task.release == crate::Release::ByHand;
-        let (words, listed) = self.listed();
+        let (listed_words, listed) = self.listed();
         Ok(Shared::new(Parts {
             state,
             strict,
             cpu: self.cpu.into(),
             listed,
-            words,
+            listed_words,
             resources: self.resources.len() as u32,
             shares: self.tasks.iter().map(|task| task.shares).collect(),
             brand: self.brand,

@@ -113,7 +113,7 @@ impl Shared {
     }
 
     fn lists(&self, task: u32, resource: u32) -> bool {
-        let word = self.words * task as usize + resource as usize / 64;
+        let word = self.listed_words * task as usize + resource as usize / 64;
         self.listed.get(word).is_some_and(|word| word & 1 << (resource % 64) != 0)
     }
 

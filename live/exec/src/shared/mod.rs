@@ -84,7 +84,7 @@ pub(crate) struct Shared {
     pub(crate) triggers: Box<[AtomicU32]>,
     /// Per task, a bit for each resource that it may lock.
     pub(crate) listed: Box<[u64]>,
-    pub(crate) words: usize,
+    pub(crate) listed_words: usize,
     /// How many resources there are.
     pub(crate) resources: u32,
     /// Per task, whether it uses a resource of several cores.
@@ -128,7 +128,7 @@ pub(crate) struct Parts {
     pub(crate) strict: bool,
     pub(crate) cpu: u32,
     pub(crate) listed: Box<[u64]>,
-    pub(crate) words: usize,
+    pub(crate) listed_words: usize,
     pub(crate) resources: u32,
     pub(crate) shares: Box<[bool]>,
     pub(crate) brand: u64,
@@ -213,7 +213,7 @@ impl Drop for Inside<'_> {
 
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { mut state, strict, cpu, listed, words, resources, shares, .. } = parts;
+        let Parts { mut state, strict, cpu, listed, listed_words, resources, shares, .. } = parts;
         let Parts { brand, names, by_hand, handler, delay_ns, .. } = parts;
         let (given, least_priority) = (state.priorities.given.clone(), state.priorities.priority(0));
         let tids = state.priorities.workers.iter().map(|_| AtomicI32::new(0)).collect();
@@ -240,7 +240,7 @@ impl Shared {
             stop: AtomicBool::new(false),
             end_ns: AtomicU64::new(crate::ready::state::NEVER),
             listed,
-            words,
+            listed_words,
             resources,
             shares,
             requests: RequestSlot::default(),

@@ -21,7 +21,7 @@ fn every(us: u64) -> Release {
 struct Doorkeeper<'a> {
     may: &'a AtomicU64,
     /// The releases that it has learned of: admitted, or passed over.
-    heard: u64,
+    counted: u64,
     ran: &'a AtomicU64,
     passed: &'a AtomicU64,
     bus: CoreResource<Canary>,
@@ -30,7 +30,7 @@ struct Doorkeeper<'a> {
 
 impl Work for Doorkeeper<'_> {
     fn run(&mut self, job: &mut Job<'_>) {
-        assert_eq!(job.number() + 1, self.heard, "the one that was admitted last");
+        assert_eq!(job.number() + 1, self.counted, "the one that was admitted last");
         assert!(self.may.load(Ordering::Acquire) > job.number());
         self.ran.fetch_add(1, Ordering::Relaxed);
         let whole = job.lock(&self.bus, |canary, _| canary.change(1, || busy(20_000))).unwrap();
@@ -39,13 +39,13 @@ impl Work for Doorkeeper<'_> {
     }
 
     fn admit(&mut self, next: u64, begins: bool) -> bool {
-        assert!(self.heard <= next, "{} {next}", self.heard);
-        while self.heard < next + u64::from(begins) {
-            if self.may.load(Ordering::Acquire) <= self.heard {
+        assert!(self.counted <= next, "{} {next}", self.counted);
+        while self.counted < next + u64::from(begins) {
+            if self.may.load(Ordering::Acquire) <= self.counted {
                 return false;
             }
-            self.passed.fetch_add(u64::from(self.heard < next), Ordering::Relaxed);
-            self.heard += 1;
+            self.passed.fetch_add(u64::from(self.counted < next), Ordering::Relaxed);
+            self.counted += 1;
         }
         true
     }
@@ -60,7 +60,7 @@ fn admit(wanted: Wanted, rule: LocalRule, overrun: Overrun, seed: u64) {
     let mut drain = setup.record(core, RecordingLevel::All, 1 << 14);
     let urgent = TaskSetup::new("urgent", every(1_000)).priority(2).overrun(overrun).uses(&bus).admitted();
     let work_ns = if overrun == Overrun::SkipNext { 900_000 } else { 50_000 };
-    let keeper = Doorkeeper { may: &may, heard: 0, ran: &ran, passed: &passed, bus: bus.clone(), work_ns };
+    let keeper = Doorkeeper { may: &may, counted: 0, ran: &ran, passed: &passed, bus: bus.clone(), work_ns };
     let urgent = setup.task(core, urgent, keeper);
     let slow = TaskSetup::new("slow", every(3_000)).overrun(Overrun::SkipNext).uses(&bus);
     setup.task(core, slow, move |job: &mut Job<'_>| {
@@ -90,7 +90,7 @@ fn admit(wanted: Wanted, rule: LocalRule, overrun: Overrun, seed: u64) {
     assert_eq!(
         (of.completed, of.skipped, ran + passed),
         (ran, passed, 60),
-        "of 60 ms, each is heard of once"
+        "of 60 ms, each is asked of once"
     );
     assert!(overrun != Overrun::SkipNext || passed > 0, "{of:?}");
     // The records are in order, each written when its release was admitted or passed over.

@@ -51,11 +51,11 @@ pub(crate) fn dispatch(
         };
         shared.take_returned(&mut dispatcher.returned);
         let now_ns = clock::monotonic_ns();
-        let heard = dispatcher.collect(&mut inside, now_ns);
-        dispatcher.release(&mut inside, &heard, now_ns);
+        let question = dispatcher.collect(&mut inside, now_ns);
+        dispatcher.release(&mut inside, &question, now_ns);
         let decision = dispatcher.decide(&mut inside, now_ns);
         shared.dispatcher_leave(inside, decision.next);
-        if !dispatcher.act(&heard, &decision, (calls, now_ns)) {
+        if !dispatcher.act(&question, &decision, (calls, now_ns)) {
             break;
         }
     }
@@ -80,7 +80,7 @@ struct Dispatcher<'d, 'w, 'l> {
 }
 
 /// What became of a question that another thread asked of the core.
-struct Heard {
+struct AnsweredQuestion {
     /// Whether the dispatcher answered a question.
     answered: bool,
     /// The task that the question resumed.
@@ -103,7 +103,7 @@ struct Decision {
 impl Dispatcher<'_, '_, '_> {
     /// Collects what happened outside the dispatcher: time that servers used, events, grants of resources of several
     /// cores, and questions.
-    fn collect(&mut self, inside: &mut Inside<'_>, now_ns: u64) -> Heard {
+    fn collect(&mut self, inside: &mut Inside<'_>, now_ns: u64) -> AnsweredQuestion {
         let shared = self.shared;
         shared.or_abort(NONE, inside.state().look_at_server(now_ns));
         self.listeners.look();
@@ -113,12 +113,12 @@ impl Dispatcher<'_, '_, '_> {
             resumed = question.resumed();
             shared.answer(inside.state(), question)
         });
-        Heard { answered, resumed }
+        AnsweredQuestion { answered, resumed }
     }
 
     /// Reports releases to the rule: admitted ones, those by hand, those of the calendar, and those that works have
     /// found.
-    fn release(&mut self, inside: &mut Inside<'_>, heard: &Heard, now_ns: u64) {
+    fn release(&mut self, inside: &mut Inside<'_>, question: &AnsweredQuestion, now_ns: u64) {
         let Self { shared, works, admissions, .. } = self;
         let state = inside.state();
         shared.or_abort(NONE, admissions.apply(state, now_ns));
@@ -138,7 +138,7 @@ impl Dispatcher<'_, '_, '_> {
         state.calendar.end_ns = shared.end_ns.load(Ordering::Relaxed);
         shared.or_abort(NONE, state.release_due(now_ns));
         self.listeners.answer(shared, works, inside, now_ns);
-        if let Some(task) = heard.resumed {
+        if let Some(task) = question.resumed {
             // The task's event counts may have been notified while it was paused.
             shared.or_abort(task, works.poll(inside, task, true, (0, now_ns)));
         }
@@ -167,11 +167,11 @@ impl Dispatcher<'_, '_, '_> {
 
     /// Acts outside the state: arms the timer, wakes the requester that it answered, asks works for admission, and
     /// sleeps. Returns whether another scan follows.
-    fn act(&mut self, heard: &Heard, decision: &Decision, (calls, now_ns): (u32, u64)) -> bool {
+    fn act(&mut self, question: &AnsweredQuestion, decision: &Decision, (calls, now_ns): (u32, u64)) -> bool {
         if let Some(ahead) = &mut self.ahead {
             ahead.arm(decision.then_ns);
         }
-        if heard.answered {
+        if question.answered {
             self.responder.wake();
         }
         if decision.stopped_by != NONE {

@@ -27,8 +27,8 @@ struct TaskListener<'w> {
     answered: Option<Epoch>,
     /// For how long the dispatcher does not listen after an event, ns.
     apart_ns: u64,
-    /// Until when the dispatcher does not listen.
-    deaf_ns: u64,
+    /// When the dispatcher listens again, ns.
+    listens_from_ns: u64,
 }
 
 impl<'w> Listeners<'w> {
@@ -40,7 +40,13 @@ impl<'w> Listeners<'w> {
             return Some(());
         }
         self.has_room()?;
-        self.tasks.push(TaskListener { tasks: vec![task], events, answered: None, apart_ns, deaf_ns: 0 });
+        self.tasks.push(TaskListener {
+            tasks: vec![task],
+            events,
+            answered: None,
+            apart_ns,
+            listens_from_ns: 0,
+        });
         Some(())
     }
 
@@ -58,7 +64,7 @@ impl<'w> Listeners<'w> {
 
     /// The dispatcher asks no task before `origin_ns`.
     pub(crate) fn begin_at(&mut self, origin_ns: u64) {
-        self.tasks.iter_mut().for_each(|events| events.deaf_ns = origin_ns);
+        self.tasks.iter_mut().for_each(|events| events.listens_from_ns = origin_ns);
     }
 
     /// Reads the epochs. Called before the dispatcher asks for admission.
@@ -74,7 +80,7 @@ impl<'w> Listeners<'w> {
         inside: &mut Inside<'_>,
         now_ns: u64,
     ) {
-        for events in self.tasks.iter_mut().filter(|events| events.deaf_ns <= now_ns) {
+        for events in self.tasks.iter_mut().filter(|events| events.listens_from_ns <= now_ns) {
             let epoch = events.events.epoch();
             let before = events.answered.replace(epoch);
             if before == Some(epoch) {
@@ -82,13 +88,13 @@ impl<'w> Listeners<'w> {
             }
             // What was announced while the dispatcher did not listen counts as found at the end of that time, as if the
             // event before had released a job.
-            let heard_ns = if events.apart_ns > 0 { events.deaf_ns } else { 0 };
+            let found_ns = if events.apart_ns > 0 { events.listens_from_ns } else { 0 };
             // The first look is no event.
             if before.is_some() {
-                events.deaf_ns = now_ns.saturating_add(events.apart_ns);
+                events.listens_from_ns = now_ns.saturating_add(events.apart_ns);
             }
             for task in &events.tasks {
-                shared.or_abort(*task, works.poll(inside, *task, true, (heard_ns, now_ns)));
+                shared.or_abort(*task, works.poll(inside, *task, true, (found_ns, now_ns)));
             }
         }
     }
@@ -99,15 +105,15 @@ impl<'w> Listeners<'w> {
         let mut words = [shared.awaited(calls); WORDS_MAX];
         let (mut count, mut until_ns) = (1, until_ns);
         let admission = self.admission.iter().filter(|_| waits).map(|(events, looked)| (events, *looked));
-        let tasks = self.tasks.iter().filter(|events| events.deaf_ns <= now_ns);
+        let tasks = self.tasks.iter().filter(|events| events.listens_from_ns <= now_ns);
         for (events, answered) in tasks.map(|events| (&events.events, events.answered)).chain(admission) {
             // It was notified meanwhile.
             let Some(awaited) = answered.and_then(|epoch| events.awaited(epoch)) else { return };
             words[count] = awaited;
             count += 1;
         }
-        for events in self.tasks.iter().filter(|events| events.deaf_ns > now_ns) {
-            until_ns = until_ns.min(events.deaf_ns);
+        for events in self.tasks.iter().filter(|events| events.listens_from_ns > now_ns) {
+            until_ns = until_ns.min(events.listens_from_ns);
         }
         if count == 1 {
             return shared.sleep(calls, until_ns);
