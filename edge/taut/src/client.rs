@@ -9,13 +9,14 @@ use taut_run::{Attachment, ClientEnd, ClientRequests, Delivered, EndError, Overt
 use taut_segment::{Error as SegmentError, Role};
 use taut_time::Duration;
 
-/// A process that is attached to a running application under one of the manifest's client names.
+/// A process that is attached to a running application under one of the manifest's client names. If the manifest gives the client
+/// `max-attached`, that many processes may be attached under its name at a time; otherwise one.
 ///
 /// The client may be killed at any instruction: the application notices only that the client's values stop coming.
 /// If the application dies, its values stop coming and [`Client::liveness`] says so; then attach anew.
 ///
-/// The ends of channels may outlive the client and move to other threads. The client's name stays taken until the
-/// client and all of its ends are dropped.
+/// The ends of channels may outlive the client and move to other threads. The client's name, or its place among several
+/// processes of that name, stays taken until the client and all of its ends are dropped.
 #[derive(Debug)]
 pub struct Client {
     attachment: Attachment,
@@ -49,7 +50,7 @@ enum Why {
 pub enum Remedy {
     /// The application does not run: start it, or wait.
     Start,
-    /// Another process has the client's name: end it, or wait.
+    /// Another process has the client's name, or as many processes as may: end one, or wait.
     Release,
     /// The application runs, but did not answer: wait.
     Wait,

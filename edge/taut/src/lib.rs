@@ -163,6 +163,9 @@ mod alarms {}
 #[doc = include_str!("../../../docs/broadcasts.md")]
 mod broadcasts {}
 #[cfg(doctest)]
+#[doc = include_str!("../../../docs/clients.md")]
+mod clients {}
+#[cfg(doctest)]
 #[doc = include_str!("../../../docs/bulk.md")]
 mod bulk {}
 #[cfg(doctest)]

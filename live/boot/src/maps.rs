@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use taut_plan::{ChannelPlan, MemoryMap, Plan, ReaderPlan, Region, ValidPlan};
 use taut_scope::Scope;
-use taut_segment::{ChannelEntry, Owner, Role};
+use taut_segment::{ChannelEntry, ClientGrant, Owner, Role};
 use taut_share::Memory;
 use taut_sys::memory::Mapping;
 
@@ -196,7 +196,7 @@ impl Maps {
 }
 
 /// The channels to which each client may attach.
-fn directory(plan: &Plan) -> Vec<(String, Vec<ChannelEntry>)> {
+fn directory(plan: &Plan) -> Vec<ClientGrant> {
     let entry = |channel: &ChannelPlan, role: Role, event_count: Option<Region>| ChannelEntry {
         channel: channel.name.clone(),
         role,
@@ -219,7 +219,9 @@ fn directory(plan: &Plan) -> Vec<(String, Vec<ChannelEntry>)> {
             let takes = channel.storing_client() == Some(client);
             Some(entry(channel, if takes { Role::Takes } else { Role::Reads }, reader.event_count))
         });
-        (client.clone(), channels.collect())
+        let mut grant = ClientGrant::new(client.clone(), channels.collect());
+        grant.max_attached = plan.max_attached(client);
+        grant
     };
     plan.clients.iter().map(of_client).collect()
 }
@@ -281,7 +283,7 @@ payload = "Word"
                 entries.into_iter().map(|entry| (entry.channel, entry.role)).collect::<Vec<_>>()
             };
             let mut all =
-                directory(plan).into_iter().map(|(client, of)| (client, entries(of))).collect::<Vec<_>>();
+                directory(plan).into_iter().map(|of| (of.name, entries(of.entries))).collect::<Vec<_>>();
             all.sort_by(|(one, _), (other, _)| one.cmp(other));
             all
         };

@@ -74,6 +74,13 @@ pub enum Error {
         /// The second channel.
         second: String,
     },
+    /// Several processes of a client may be attached, and would store in one object.
+    SharedPlace {
+        /// The client.
+        client: String,
+        /// The channel.
+        channel: String,
+    },
     /// A client uses channels in more files than one message can carry.
     TooManyFiles {
         /// The client.
@@ -339,6 +346,7 @@ impl fmt::Display for Error {
             | Self::OutOfBounds { .. }
             | Self::Overlap { .. }
             | Self::SharedPage { .. }
+            | Self::SharedPlace { .. }
             | Self::TooManyFiles { .. }
             | Self::TooLarge { .. } => self.fmt_making(f),
             Self::NotRunning { .. }
@@ -424,6 +432,12 @@ impl Error {
             }
             Self::SharedPage { first: None, second } => {
                 write!(f, "channel {second} lies on a page of channels that its client does not write")
+            }
+            Self::SharedPlace { client, channel } => {
+                write!(
+                    f,
+                    "several processes of client {client} would store in the memory of channel {channel}"
+                )
             }
             Self::TooManyFiles { client, limit } => write!(
                 f,
@@ -688,6 +702,7 @@ mod tests {
             Error::Overlap { first: text(), second: text() },
             Error::SharedPage { first: None, second: text() },
             Error::SharedPage { first: Some(text()), second: text() },
+            Error::SharedPlace { client: text(), channel: text() },
             Error::TooManyFiles { client: text(), limit: 1 },
             Error::TooLarge { size: 2, memory: 1 },
             Error::Layout { object: text(), error: layout },

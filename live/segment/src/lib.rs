@@ -16,7 +16,8 @@
 //!   either side's death is the other side's end of file
 //! ```
 //!
-//! Each client name has one connection at a time (up to 128 for an endpoint of a [`registry`] that only reads). The
+//! Each client name has one connection at a time, or as many as the owner says for a client that only reads (up to 128 for such an
+//! endpoint of a [`registry`]). The
 //! kernel closes the connection when the client dies, however it dies, and the name is free again; nothing is left to
 //! clean up. When the owner dies, only its socket file is left, which refuses connections; the next owner of that
 //! name, or [`remove_stale`], removes the file.
@@ -175,7 +176,7 @@ pub use folder::{
 };
 pub use header::{HEADER_BYTES, OwnerState};
 pub use listener::{AttachedClient, ListenerReport};
-pub use owner::Owner;
+pub use owner::{ClientGrant, Owner};
 
 /// The format of segments that this crate makes and accepts.
 pub const FORMAT: u32 = 2;

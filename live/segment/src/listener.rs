@@ -28,9 +28,6 @@ const GREETING_LIMIT: usize = 32;
 /// The time that a connection has to become attached.
 const GREETING_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The most connections that may be attached at a time under one shared name: descriptors are limited.
-const MANY: usize = 128;
-
 /// The most names that a refusal lists.
 const NAMES: usize = 64;
 
@@ -85,9 +82,8 @@ impl Grant {
     pub(crate) fn new(
         (client, directory): &(String, Directory),
         extents: Vec<(Extent, usize)>,
-        many: bool,
+        limit: usize,
     ) -> Self {
-        let limit = if many { MANY } else { 1 };
         Self { client: client.clone(), text: directory.to_text(), extents, limit }
     }
 }
@@ -301,12 +297,19 @@ impl SegmentListener {
         };
         // A holder may have died since this round began; the peer may be its successor, or come after a successor.
         let live = |connection: &&Connection| connection.phase.holds() == Some(grant) && !gone(connection);
-        match connections.iter().filter(live).nth(self.grants[grant].limit - 1) {
-            Some(holder) => {
-                let pid = socket::peer(holder.fd.as_fd()).map_or(0, |peer| peer.pid);
-                Err((Refusal::NameTaken, format!("process {pid} holds it: end that process first")))
+        let holders: Vec<u32> = connections.iter().filter(live).map(pid).collect();
+        let limit = self.grants[grant].limit;
+        match holders.as_slice() {
+            holders if holders.len() < limit => Ok(grant),
+            [pid] => Err((Refusal::NameTaken, format!("process {pid} holds it: end that process first"))),
+            holders => {
+                let pids: Vec<_> = holders.iter().take(NAMES).map(u32::to_string).collect();
+                let what = format!(
+                    "all its {limit} places are taken, by the processes {}: end one first",
+                    pids.join(", ")
+                );
+                Err((Refusal::NameTaken, what))
             }
-            None => Ok(grant),
         }
     }
 
@@ -357,6 +360,11 @@ impl SegmentListener {
 fn patience(connections: &[Connection]) -> Option<Duration> {
     let waiting = connections.iter().filter(|connection| !connection.phase.is_attached());
     waiting.map(|connection| GREETING_PATIENCE.saturating_sub(connection.since.elapsed())).min()
+}
+
+/// The process at the other end; 0 if it is not known.
+fn pid(connection: &Connection) -> u32 {
+    socket::peer(connection.fd.as_fd()).map_or(0, |peer| peer.pid)
 }
 
 fn gone(connection: &Connection) -> bool {

@@ -47,7 +47,7 @@ pub struct Owner {
 
 impl Owner {
     /// Makes a segment of `size` bytes, header included, with its socket in the default folder. `clients` lists the
-    /// names that may attach, each with its directory's entries. Regions of different channels are disjoint, and a
+    /// names that may attach, each with its directory's entries ([`ClientGrant`], or a pair of both). Regions of different channels are disjoint, and a
     /// channel with several clients has one region. Regions that different clients write lie on different pages of
     /// [`PAGE_BYTES`](crate::PAGE_BYTES); so do regions that no client writes, and those by which a client wakes a
     /// task. `group` (name or number) lets its members attach too.
@@ -63,10 +63,10 @@ impl Owner {
     pub fn create(
         app: &str,
         size: u64,
-        clients: Vec<(String, Vec<ChannelEntry>)>,
+        clients: impl IntoIterator<Item = impl Into<ClientGrant>>,
         group: Option<&str>,
     ) -> Result<Self, Error> {
-        Self::create_at(Folder::Default, app, size, singles(clients), group)
+        Self::create_at(Folder::Default, app, size, clients.into_iter().map(Into::into).collect(), group)
     }
 
     /// As [`Owner::create`], with the socket in another folder.
@@ -77,17 +77,23 @@ impl Owner {
         folder: &Path,
         app: &str,
         size: u64,
-        clients: Vec<(String, Vec<ChannelEntry>)>,
+        clients: impl IntoIterator<Item = impl Into<ClientGrant>>,
         group: Option<&str>,
     ) -> Result<Self, Error> {
-        Self::create_at(Folder::Given(folder), app, size, singles(clients), group)
+        Self::create_at(
+            Folder::Given(folder),
+            app,
+            size,
+            clients.into_iter().map(Into::into).collect(),
+            group,
+        )
     }
 
     pub(crate) fn create_at(
         folder: Folder<'_>,
         app: &str,
         size: u64,
-        clients: Vec<Client>,
+        clients: Vec<ClientGrant>,
         group: Option<&str>,
     ) -> Result<Self, Error> {
         // Check the name before making anything.
@@ -98,7 +104,7 @@ impl Owner {
         if size > memory {
             return Err(Error::TooLarge { size, memory });
         }
-        let many: Vec<_> = clients.iter().map(|client| client.many).collect();
+        let limits: Vec<_> = clients.iter().map(|client| usize::from(client.max_attached.max(1))).collect();
         let lists: Vec<_> = clients.iter().map(|client| client.lists).collect();
         let clients = check(clients, size)?;
         let group = group.map(group_id).transpose()?;
@@ -122,8 +128,8 @@ impl Owner {
             stop: Some(stop),
             thread: None,
         };
-        let grants = clients.iter().zip(extents).zip(many);
-        let grants = grants.map(|((client, extents), many)| Grant::new(client, extents, many)).collect();
+        let grants = clients.iter().zip(extents).zip(limits);
+        let grants = grants.map(|((client, extents), limit)| Grant::new(client, extents, limit)).collect();
         owner.serve(SegmentListener { stop: stopped, listener, grants, group, header, descriptors, shared })
     }
 
@@ -301,24 +307,37 @@ fn make_files(
 }
 
 /// A client that may attach.
-pub(crate) struct Client {
-    pub(crate) name: String,
-    pub(crate) entries: Vec<ChannelEntry>,
-    /// Whether several connections may be attached at a time.
-    pub(crate) many: bool,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientGrant {
+    /// Its name.
+    pub name: String,
+    /// Its channels.
+    pub entries: Vec<ChannelEntry>,
+    /// How many processes may be attached under this name at a time; 0 counts as 1. If several, every entry has the role
+    /// [`Role::Reads`] and no event count.
+    pub max_attached: u16,
     /// Whether the client only receives the list of its entries, and none of their memory.
     pub(crate) lists: bool,
 }
 
-fn singles(clients: Vec<(String, Vec<ChannelEntry>)>) -> Vec<Client> {
-    clients.into_iter().map(|(name, entries)| Client { name, entries, many: false, lists: false }).collect()
+impl ClientGrant {
+    /// A client of one process.
+    pub fn new(name: String, entries: Vec<ChannelEntry>) -> Self {
+        Self { name, entries, max_attached: 1, lists: false }
+    }
+}
+
+impl From<(String, Vec<ChannelEntry>)> for ClientGrant {
+    fn from((name, entries): (String, Vec<ChannelEntry>)) -> Self {
+        Self::new(name, entries)
+    }
 }
 
 /// Makes the directories from the entries, and checks them.
-fn check(clients: Vec<Client>, size: u64) -> Result<Vec<(String, Directory)>, Error> {
+fn check(clients: Vec<ClientGrant>, size: u64) -> Result<Vec<(String, Directory)>, Error> {
     let mut checked: Vec<(String, Directory)> = Vec::with_capacity(clients.len());
     let mut names = HashSet::new();
-    for Client { name: client, entries, .. } in clients {
+    for ClientGrant { name: client, entries, max_attached, .. } in clients {
         if !is_name(&client) {
             return Err(Error::BadName { name: client });
         }
@@ -331,6 +350,12 @@ fn check(clients: Vec<Client>, size: u64) -> Result<Vec<(String, Directory)>, Er
         };
         if !directory.fits(size) {
             return Err(Error::OutOfBounds { client, size });
+        }
+        let stores = |entry: &ChannelEntry| entry.stores() || entry.event_count.is_some();
+        if max_attached > 1
+            && let Some(entry) = directory.entries().iter().find(|entry| stores(entry))
+        {
+            return Err(Error::SharedPlace { client, channel: entry.channel.clone() });
         }
         checked.push((client, directory));
     }

@@ -114,8 +114,11 @@ pub use kinds::*;
 
 use crate::client::Attached;
 use crate::directory::ChannelEntry;
-use crate::owner::{Client, Folder};
+use crate::owner::{ClientGrant, Folder};
 use crate::{Error, ListenerReport, Owner, PAGE_BYTES, Role};
+
+/// The most processes that may hold an endpoint that only reads, or list all objects, at a time: descriptors are limited.
+const MANY: u16 = 128;
 
 /// The client whose directory lists all objects.
 const CATALOGUE: &str = "catalogue";
@@ -157,11 +160,13 @@ impl Registry {
             clients.extend(object.endpoints().map(|(endpoint, terms)| {
                 let role = if terms.number == Number::Any { Role::Reads } else { Role::Writes };
                 let entries = vec![ChannelEntry { role, ..entry.clone() }];
-                Client { name: endpoint, entries, many: role == Role::Reads, lists: false }
+                let max_attached = if role == Role::Reads { MANY } else { 1 };
+                ClientGrant { max_attached, ..ClientGrant::new(endpoint, entries) }
             }));
             all.push(entry);
         }
-        clients.push(Client { name: CATALOGUE.to_owned(), entries: all, many: true, lists: true });
+        let catalogue = ClientGrant::new(CATALOGUE.to_owned(), all);
+        clients.push(ClientGrant { max_attached: MANY, lists: true, ..catalogue });
         let owner = Owner::create_at(folder, name, end, clients, None)?;
         owner.set_running();
         Ok(Self(owner))

@@ -17,8 +17,9 @@ use std::os::unix::process::CommandExt;
 use support::*;
 use taut_segment::registry::Registry;
 use taut_segment::{
-    Attached, ChannelEntry, Error, FolderProblem, Liveness, Owner, OwnerSocket, OwnerState, PAGE_BYTES, Role,
-    attach, attach_in, found, found_in, remove_stale, remove_stale_in, runtime_folder, stale, stale_in,
+    Attached, ChannelEntry, ClientGrant, Error, FolderProblem, Liveness, Owner, OwnerSocket, OwnerState,
+    PAGE_BYTES, Role, attach, attach_in, found, found_in, remove_stale, remove_stale_in, runtime_folder,
+    stale, stale_in,
 };
 
 const SIGCONT: i32 = 18;
@@ -134,6 +135,34 @@ fn client_is_killed_100_times() {
     assert_eq!(contents(folder.path()), Vec::<std::path::PathBuf>::new());
 }
 
+/// As many processes as the owner says hold a name; the next one is refused with their list, and let in when one is gone.
+#[test]
+fn several_hold_a_name_and_no_more() {
+    let folder = folder();
+    let (_, entries) = clients().into_iter().find(|(name, _)| name == "viewer").unwrap();
+    let mut grant = ClientGrant::new("viewer".to_owned(), entries);
+    grant.max_attached = 3;
+    let _owner = Owner::create_in(folder.path(), APP, SIZE, [grant.clone()], None).unwrap();
+    let attach = || attach_in(folder.path(), APP, "viewer");
+    let mut held = [(); 3].map(|()| Some(attach().unwrap()));
+    for at in [1, 0, 2, 2] {
+        let error = attach().unwrap_err().to_string();
+        let own = std::process::id();
+        let expected = format!(
+            "client `viewer` is already attached: all its 3 places are taken, by the processes {own}, {own}, {own}: end one first"
+        );
+        assert_eq!(error, expected);
+        held[at] = None;
+        held[at] = Some(attach().unwrap());
+    }
+    assert!(held.iter().flatten().all(|held| held.alive() == Liveness::Alive));
+    // No process may store what another one of its name reads.
+    grant.entries[0].role = Role::Writes;
+    let channel = grant.entries[0].channel.clone();
+    let refused = Owner::create_in(folder.path(), "other", SIZE, [grant], None).map(drop);
+    assert_eq!(refused, Err(Error::SharedPlace { client: "viewer".to_owned(), channel }));
+}
+
 #[test]
 fn of_two_successors_one_is_let_in() {
     let folder = folder();
@@ -234,7 +263,7 @@ fn doors_of_the_dead_are_listed_and_removed() {
     assert_eq!(found_in(&folder.path().join("nowhere")), Ok(vec![]));
     let mut dead = Process::start("idle-owner", folder.path());
     assert_eq!(dead.reported(), "ready");
-    let living = Owner::create_in(folder.path(), "uav", SIZE, vec![], None).unwrap();
+    let living = Owner::create_in(folder.path(), "uav", SIZE, Vec::<ClientGrant>::new(), None).unwrap();
     std::fs::write(folder.path().join("notes.sock"), "no socket").unwrap();
     let pid = dead.child.id();
     let sockets: Vec<_> = found_in(folder.path()).unwrap().into_iter().map(|d| (d.app, d.pid)).collect();
@@ -256,7 +285,7 @@ fn doors_in_the_default_folder_are_listed_and_removed() {
     let mut dead = Process::start("idle-owner", folder.path());
     assert_eq!(dead.reported(), "ready");
     dead.kill();
-    let living = Owner::create_in(folder.path(), "uav", SIZE, vec![], None).unwrap();
+    let living = Owner::create_in(folder.path(), "uav", SIZE, Vec::<ClientGrant>::new(), None).unwrap();
     let lister = Process::start("lister", folder.path());
     assert_eq!(lister.reported(), "found cochlear+uav stale cochlear removed cochlear left uav");
     assert_eq!(lister.reported(), folder.path().display().to_string());
@@ -340,7 +369,7 @@ fn the_longest_path_has_a_socket() {
 #[test]
 fn the_least_segment_is_a_header() {
     let folder = folder();
-    let create = |size| Owner::create_in(folder.path(), APP, size, vec![], None);
+    let create = |size| Owner::create_in(folder.path(), APP, size, Vec::<ClientGrant>::new(), None);
     let owner = create(128).unwrap();
     assert_eq!((owner.secret_files(), owner.region(0, 128)), (0, None));
     owner.end().unwrap();
@@ -380,7 +409,7 @@ fn a_client_is_given_so_many_files_and_no_more() {
         let reads = channels.clone().map(|(channel, offset)| entry(&channel, Role::Reads, offset));
         let writers = channels
             .map(|(channel, offset)| (format!("of-{channel}"), vec![entry(&channel, Role::Writes, offset)]));
-        let clients = writers.chain([("viewer".to_owned(), reads.collect())]).collect();
+        let clients: Vec<_> = writers.chain([("viewer".to_owned(), reads.collect())]).collect();
         Owner::create_in(folder.path(), APP, PAGE_BYTES * (1 + others), clients, None)
     };
     let owner = create(31).unwrap();

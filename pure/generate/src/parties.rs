@@ -201,9 +201,14 @@ fn best_effort_task(source: Source<'_>, names: &PartyNames, id: TaskId) -> Strin
 pub(crate) fn clients(source: Source<'_>, names: &PartyNames) -> String {
     let client = |id: ClientId| {
         let ends = Ends::of(source, PartyId::Client(id), None, &["Io"]);
+        let taken = match source.model.client(id).max_attached {
+            1 => "another process has the client's name".to_owned(),
+            most => format!("{most} processes are attached under the client's name"),
+        };
         fill(
             include_str!("templates/client.rs.in"),
             &[
+                ("taken", &taken),
                 ("name", &source.model.client(id).name),
                 ("module", &names.clients[id.index()]),
                 ("fields", &ends.struct_fields()),

@@ -713,6 +713,12 @@ static CLIENT: Table = Table {
             Need::Optional,
             "The least time between two sends, if the client guarantees one.",
         ),
+        key(
+            "max-attached",
+            Type::Integer { min: 1, max: taut_model::ATTACHED_MAX as i64 },
+            Need::Default("1"),
+            "How many processes may be attached under this name at a time. Of several, each only reads, and nothing wakes them.",
+        ),
     ],
 };
 

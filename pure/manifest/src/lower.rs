@@ -59,6 +59,10 @@ pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
             name,
             kind: ClientKind::Process,
             min_gap: fields.and_then(|fields| fields.duration("min-gap")),
+            max_attached: fields
+                .and_then(|fields| fields.integer("max-attached"))
+                .and_then(|most| u16::try_from(most).ok())
+                .unwrap_or(1),
         }),
         channels: all(root, "channels", channel),
         chains: root.many("chains").iter().map(chain).collect(),

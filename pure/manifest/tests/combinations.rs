@@ -106,6 +106,7 @@ static MISTAKES: &[Mistake] = &[
     slip("[tasks.gauge]", "\"60ms\"", "\"0ms\"", codes::ZERO_PERIOD, "\"0ms\""),
     slip("[tasks.gauge]", "[tasks.gauge]", "[task.gauge]", codes::UNKNOWN_KEY, "task"),
     slip("[clients.ui]", "[clients.ui]", "[clients]\nui = {}\nwatch = {}", codes::DUPLICATE_NAME, "watch"),
+    slip("[clients.phone]", "\"200ms\"", "\"200ms\"\nmax-attached = 129", codes::OUT_OF_RANGE, "129"),
     slip("[clients.phone]", "\"process\"", "\"host\"", codes::NOT_IN_THIS_VERSION, "\"host\""),
     slip("[clients.phone]", "\"200ms\"", "\"200m\"", codes::BAD_DURATION, "\"200m\""),
     // Channels.

@@ -526,6 +526,40 @@ fn alarms_that_cannot_be() {
     insta::assert_snapshot!(shown(&text));
 }
 
+/// What a client of several processes cannot have: an end that stores, or that is woken.
+#[test]
+fn several_processes_that_cannot_be() {
+    let mut text = format!(
+        "{HEAD}[payloads]\nP = {{ type = \"f32\" }}\n[clients.panel]\nmax-attached = 8\n[clients.ui]\n\
+         [clients.crowd]\nmax-attached = 129\n[tasks.idle]\nclass = \"best-effort\"\n"
+    );
+    for task in ["a", "b"] {
+        text.push_str(&format!(
+            "[tasks.{task}]\narrival = {{ periodic = \"4ms\" }}\ndeadline = \"2ms\"\n\
+             wcet = {{ value = \"100us\", source = \"guess\" }}\n"
+        ));
+    }
+    for (name, kind, keys) in [
+        ("good", "broadcast", "from = \"a\"\nto = [\"b\", \"ui\", \"panel\"]"),
+        ("good-queue", "queue", "from = \"a\"\nto = [\"ui\", \"panel\"]\noverflow = \"clear\""),
+        ("good-state", "state", "from = [\"ui\", \"a\"]\nto = [\"b\", \"panel\"]"),
+        ("writes", "state", "from = \"panel\"\nto = \"a\""),
+        ("sends", "message", "from = [\"ui\", \"panel\"]\nto = \"a\""),
+        ("is-a-source", "state", "from = [\"a\", \"panel\"]\nto = \"b\""),
+        ("calls", "request", "from = [\"panel\"]\nto = \"a\"\nreply = \"P\"\ncapacity = 1"),
+        ("takes", "queue", "from = \"a\"\nto = \"panel\""),
+        (
+            "wakes",
+            "queue",
+            "from = \"a\"\nto = [\"idle\", \"panel\"]\noverflow = \"clear\"\nreception = \"wait\"",
+        ),
+        ("wakes-all", "broadcast", "from = \"a\"\nto = [\"b\", \"panel\"]\nreception = \"wait\""),
+    ] {
+        text.push_str(&format!("[channels.{name}]\nkind = \"{kind}\"\n{keys}\npayload = \"P\"\n"));
+    }
+    insta::assert_snapshot!(shown(&text));
+}
+
 /// What broadcasts refuse: writers and readers without a bound, and keys that are of other kinds.
 #[test]
 fn broadcasts_that_cannot_be() {

@@ -240,6 +240,8 @@ pub struct ClientDraft {
     pub kind: ClientKind,
     /// The least time between two of its sends, if it guarantees one.
     pub min_gap: Option<Duration>,
+    /// How many processes may be attached at a time.
+    pub max_attached: u16,
 }
 
 /// A channel, by name. The fields mean what [`crate::Channel`] says.

@@ -54,8 +54,8 @@ pub use set::{Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wron
 pub use system::{App, Chain, ChainStep, Client, ClientKind, Model, Service};
 pub use task::{BestEffort, Class, Cost, NO_DEADLINE, RealTime, Stated, Task, Waits};
 pub use taut_policy::{
-    AfterFailure, Aim, Arrival, ArrivalPattern, BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX, ChannelKind,
-    ClientReads, DEVICES_MAX, Evidence, EvidenceFile, Flow, HeapPolicy, LINE_BYTES, LatePolicy,
+    ATTACHED_MAX, AfterFailure, Aim, Arrival, ArrivalPattern, BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX,
+    ChannelKind, ClientReads, DEVICES_MAX, Evidence, EvidenceFile, Flow, HeapPolicy, LINE_BYTES, LatePolicy,
     LockingProtocol, Mechanism, MechanismForm, MessageOrder, OnFailure, OnMissingPrivilege, OverflowPolicy,
     Overrun, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY, PartyCounts, RESTARTS_MAX, Reception,
     SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy, ServiceStart,

@@ -77,6 +77,9 @@ pub struct Client {
     pub kind: ClientKind,
     /// The least time between two of its sends, if it guarantees one.
     pub min_gap: Option<Duration>,
+    /// How many processes may be attached under this name at a time: 1 to [`ATTACHED_MAX`](crate::ATTACHED_MAX). Of several, each
+    /// only reads.
+    pub max_attached: u16,
 }
 
 /// The kind of an outside party.

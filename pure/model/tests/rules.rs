@@ -196,7 +196,11 @@ fn names_are_unique_where_the_format_does_not_see_to_it() {
     draft.channels.push(queue("values", "writer", "reader"));
     draft.payloads.push(draft.payloads[0].clone());
     draft.services = vec![service("s"); 2];
-    draft.clients = vec![ClientDraft { name: "writer".into(), kind: ClientKind::Process, min_gap: None }; 2];
+    draft.clients =
+        vec![
+            ClientDraft { name: "writer".into(), kind: ClientKind::Process, max_attached: 1, min_gap: None };
+            2
+        ];
     let found = check(draft);
     assert_eq!(found.iter().filter(|code| **code == codes::DUPLICATE_NAME).count(), 7, "{found:?}");
 }
@@ -253,7 +257,12 @@ fn equal_priorities_on_different_cores_are_no_tie() {
 fn more_than_can_be_numbered() {
     let mut draft = empty();
     draft.clients = (0..=u32::from(u16::MAX))
-        .map(|i| ClientDraft { name: format!("c{i}"), kind: ClientKind::Process, min_gap: None })
+        .map(|i| ClientDraft {
+            name: format!("c{i}"),
+            kind: ClientKind::Process,
+            max_attached: 1,
+            min_gap: None,
+        })
         .collect();
     assert_eq!(check(draft.clone()), [codes::TOO_MANY]);
     draft.clients.pop();
@@ -425,8 +434,12 @@ fn queues_that_leave_the_real_time_side() {
     let draft = |from: &str, to: &[&str], overflow, reception| {
         let mut draft = empty();
         draft.tasks = vec![task("control", ms(1)), task("output", ms(1)), best("logger"), best("source")];
-        draft.clients =
-            vec![ClientDraft { name: "ui".into(), kind: ClientKind::Process, min_gap: Some(ms(7)) }];
+        draft.clients = vec![ClientDraft {
+            name: "ui".into(),
+            kind: ClientKind::Process,
+            max_attached: 1,
+            min_gap: Some(ms(7)),
+        }];
         let to = to.iter().map(|name| (*name).to_owned()).collect();
         draft.channels = vec![ChannelDraft { to, overflow, reception, ..queue("values", from, "") }];
         let unused = [codes::UNUSED];
@@ -486,6 +499,7 @@ fn broadcasts_of_all_parties() {
                     let client = |name: &str| ClientDraft {
                         name: name.into(),
                         kind: ClientKind::Process,
+                        max_attached: 1,
                         min_gap: None,
                     };
                     draft.clients = vec![client("ui"), client("screen")];

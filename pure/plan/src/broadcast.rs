@@ -33,6 +33,8 @@ pub struct BroadcastReader<'p> {
     pub name: &'p str,
     /// Whether it is a real-time task, which gets every value; any other reader loses the oldest ones.
     pub real_time: bool,
+    /// How many processes may read at a time under its name: 1 but for some clients.
+    pub max_attached: u16,
     /// The most values that wait for it; none if nothing bounds that.
     pub waiting: Option<u32>,
     /// From a send to the end of the job that takes the value; none if nothing bounds it.
@@ -53,6 +55,7 @@ impl Plan {
         let readers = channel.readers.iter().map(|reader| BroadcastReader {
             name: &reader.name,
             real_time: !reader.client && is_real_time(&reader.name),
+            max_attached: if reader.client { self.max_attached(&reader.name) } else { 1 },
             waiting: reader.waiting,
             latency: reader.latency,
         });
@@ -89,6 +92,9 @@ impl Broadcast<'_> {
                 (Some(waiting), Some(latency)) => format!("{waiting}, {latency}"),
                 (Some(waiting), None) => format!("{waiting}, no bound on how long"),
                 _ if of.real_time => "no bound; the sender gets a value back if it does not fit".to_owned(),
+                _ if of.max_attached > 1 => {
+                    format!("not real-time, up to {} processes: each counts what it loses", of.max_attached)
+                }
                 _ => "not real-time: counts what it loses".to_owned(),
             };
             format!("  {:<width$}  {bounds}", of.name)

@@ -205,6 +205,15 @@ pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
     if !waiting.is_empty() {
         let _ = writeln!(text, "each send wakes these readers if they sleep: {}", waiting.join(", "));
     }
+    for reader in channel.readers.iter().filter(|reader| reader.client) {
+        let (client, most) = (&reader.name, plan.max_attached(&reader.name));
+        if most > 1 {
+            let _ = writeln!(
+                text,
+                "up to {most} processes may read as {client}: the object and a send stay as they are"
+            );
+        }
+    }
     if channel.broadcast {
         text.push_str(&(plan.broadcast(channel).lines().join("\n") + "\n"));
     } else if let Some(latency) = channel.latency {

@@ -82,12 +82,34 @@ pub struct Plan {
     /// The outside processes' names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<String>,
+    /// The clients of which several processes may be attached at a time; one process of each other client.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_limits: Vec<ClientLimit>,
     /// The channels, in the manifest's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<ChannelPlan>,
     /// The chains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chains: Vec<ChainPlan>,
+}
+
+/// A client of which several processes may be attached at a time. They only read, by objects in which they store nothing, and
+/// nothing wakes them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ClientLimit {
+    /// The client's name.
+    pub client: String,
+    /// How many processes: 2 to [`ATTACHED_MAX`](crate::ATTACHED_MAX).
+    pub max_attached: u16,
+}
+
+impl Plan {
+    /// How many processes of a client may be attached at a time.
+    pub fn max_attached(&self, client: &str) -> u16 {
+        let limit = self.client_limits.iter().find(|limit| limit.client == client);
+        limit.map_or(1, |limit| limit.max_attached)
+    }
 }
 
 /// A text that the plan was made from.

@@ -18,6 +18,7 @@
 //!               of the mechanism; a channel is in the segment if and only if a client is a party of it; the lanes of a
 //!               message have one reader, order and layout, and ranks from 0, real-time senders first; no client sets alarms;
 //!               the sources of a state are states, at least two, with one layout, the same readers, and places from 0;
+//!               a client of several processes writes nothing, reads objects in which readers store nothing, and has no event count;
 //!               each lane of a request has one queue of replies, from its real-time reader to its writer, which is not
 //! V5  triggers  a channel releases a reader if and only if the reader is a sporadic task with that trigger, and a sporadic
 //!               task has a trigger at least; a reader has
@@ -41,9 +42,9 @@ use std::hash::Hash;
 use std::ops::Deref;
 
 use taut_policy::{
-    BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX, ChannelKind, DEVICES_MAX, Flow, LINE_BYTES, Mechanism, Overrun,
-    PRIORITY_MAX, PartyCounts, RESTARTS_MAX, SAFE_STATE_MAX, SchedulingPolicy, VALUE_RING_BYTES_MAX,
-    VALUE_RING_BYTES_MIN, Way, is_name,
+    ATTACHED_MAX, BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX, ChannelKind, ClientReads, DEVICES_MAX, Flow,
+    LINE_BYTES, Mechanism, Overrun, PRIORITY_MAX, PartyCounts, RESTARTS_MAX, SAFE_STATE_MAX,
+    SchedulingPolicy, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, Way, is_name,
 };
 use taut_time::Duration;
 
@@ -125,6 +126,7 @@ fn check(plan: &Plan) -> Result<(), Invalid> {
     messages(plan, &known)?;
     sources(plan, &known)?;
     requests(plan, &known)?;
+    attached(plan, &known)?;
     let safe_state = plan.safe_state.is_none_or(|budget| !budget.is_zero() && budget <= SAFE_STATE_MAX);
     require!(safe_state, "the safe state's budget is zero, or longer than {SAFE_STATE_MAX}");
     for service in &plan.services {
@@ -620,6 +622,28 @@ fn requests(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
         require!(fits, "replies `{name}` have no room for one of each request, or answer alarms");
         let unanswered = lanes.iter().find(|(_, lane)| plan.replies(request, &lane.writer.name).is_none());
         require!(unanswered.is_none(), "request `{request}` has a lane without replies");
+    }
+    Ok(())
+}
+
+/// V4, of clients of which several processes may be attached: what one of them stored would be another's.
+fn attached(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
+    let limits = || plan.client_limits.iter().map(|limit| limit.client.as_str());
+    unique(limits(), |name| format!("client `{name}` has two limits"))?;
+    for limit in &plan.client_limits {
+        let client = &limit.client;
+        require!(known.clients.contains(client.as_str()), "there is no client `{client}` to limit");
+        let is_several = (2..=ATTACHED_MAX).contains(&limit.max_attached);
+        require!(is_several, "{} processes of client `{client}` are not several", limit.max_attached);
+        for channel in &plan.channels {
+            let name = &channel.name;
+            let writes = channel.writer.client && channel.writer.name == *client;
+            require!(!writes, "several processes of client `{client}` write channel `{name}`");
+            let reader = channel.readers.iter().find(|reader| reader.client && reader.name == *client);
+            let stores_nothing = channel.mechanism.clients_read() == ClientReads::StoringNothing;
+            let is_alone = reader.is_some_and(|reader| !stores_nothing || reader.event_count.is_some());
+            require!(!is_alone, "several processes of client `{client}` have one place in channel `{name}`");
+        }
     }
     Ok(())
 }

@@ -3,12 +3,12 @@
 
 use taut_analysis::{Bound, BoundTerm, Verdict, Why};
 use taut_model::{
-    Channel, ChannelId, ChannelKind, Class, Fault, Model, NO_DEADLINE, PartyId, RealTime, Severity,
+    Channel, ChannelId, ChannelKind, Class, Client, Fault, Model, NO_DEADLINE, PartyId, RealTime, Severity,
 };
 use taut_plan::{
-    Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, LanePlan,
-    Overrides, Plan, ReaderPlan, Region, ReplyPlan, ServerPlan, ServicePlan, SourcePlan, TaskPlan, TermPlan,
-    WriterPlan,
+    Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, ClientLimit, CorePlan, DecisionPlan, Input,
+    LanePlan, Overrides, Plan, ReaderPlan, Region, ReplyPlan, ServerPlan, ServicePlan, SourcePlan, TaskPlan,
+    TermPlan, WriterPlan,
 };
 use taut_time::Duration;
 
@@ -161,6 +161,7 @@ impl Planned {
             changes,
             tasks: proven.tasks(&map),
             clients: model.clients().iter().map(|client| client.name.clone()).collect(),
+            client_limits: client_limits(model),
             channels: channel_plans(model, &channels, &map, choices),
             chains,
         };
@@ -397,6 +398,14 @@ fn lane_plan(channel: &Channel, rank: usize) -> Option<LanePlan> {
         takes: channel.takes_per_release,
         late: lane.late,
     })
+}
+
+/// The clients of which several processes may be attached.
+fn client_limits(model: &Model) -> Vec<ClientLimit> {
+    let several = model.clients().iter().filter(|client| client.max_attached > 1);
+    let limit =
+        |client: &Client| ClientLimit { client: client.name.clone(), max_attached: client.max_attached };
+    several.map(limit).collect()
 }
 
 /// What makes a channel a source of a state.

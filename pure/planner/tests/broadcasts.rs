@@ -41,7 +41,8 @@ fn draft(to: &[&str]) -> Draft {
         periodic("shows", "20ms", "20ms", "400us"),
         best_effort("logger", None),
     ];
-    let panel = ClientDraft { name: "panel".into(), kind: ClientKind::Process, min_gap: None };
+    let panel =
+        ClientDraft { name: "panel".into(), kind: ClientKind::Process, max_attached: 1, min_gap: None };
     draft.clients = vec![panel];
     let to = to.iter().map(|name| (*name).to_owned()).collect();
     let frames = queue("frames", "records", "", "Frame", None);
@@ -256,6 +257,44 @@ fn forged() {
     (asks.broadcast, asks.mechanism, asks.readers[0].way) = (true, Mechanism::Broadcast, Some(Way::Claims));
     let reported = ValidPlan::new(plan).map(drop).expect_err("refused").to_string();
     assert_eq!(reported, "client `panel` writes broadcast `asks`");
+}
+
+/// Several processes of a client cost nothing: not a byte, and no part of a bound. A plan in which one of them would store is refused.
+#[test]
+fn several_processes_cost_nothing() {
+    let mut draft = draft(&["output", "recorder", "logger", "panel"]);
+    let alone = proven(&draft);
+    draft.clients[0].max_attached = 128;
+    let several = proven(&draft);
+    assert_eq!((several.max_attached("panel"), several.max_attached("logger")), (128, 1));
+    assert_eq!(Plan { client_limits: Vec::new(), ..several.clone() }, alone);
+    let lines = several.broadcasts()[0].lines();
+    let line = lines.iter().find(|line| line.contains("panel")).expect("a line");
+    assert_eq!(line.trim(), "panel     not real-time, up to 128 processes: each counts what it loses");
+    let refused = |alter: &dyn Fn(&mut Plan)| {
+        let mut plan = several.clone();
+        alter(&mut plan);
+        ValidPlan::new(plan).map(drop).expect_err("refused").to_string()
+    };
+    let alterations: [&dyn Fn(&mut Plan); 4] = [
+        &|plan| plan.client_limits[0].max_attached = 1,
+        &|plan| plan.client_limits[0].max_attached = 129,
+        &|plan| plan.client_limits[0].client = "logger".to_owned(),
+        &|plan| plan.client_limits.push(plan.client_limits[0].clone()),
+    ];
+    assert_snapshot!(alterations.map(refused).join("\n"));
+    // What one of the processes stored would be another's.
+    let limit = several.client_limits.clone();
+    draft.clients[0].max_attached = 1;
+    draft.channels.push(queue("asks", "panel", "recorder", "Frame", Some(4)));
+    let writes = Plan { client_limits: limit.clone(), ..proven(&draft) };
+    let reported = ValidPlan::new(writes).map(drop).expect_err("refused").to_string();
+    assert_eq!(reported, "several processes of client `panel` write channel `asks`");
+    draft.channels.pop();
+    draft.channels[0].reception = taut_model::Reception::Wait;
+    let waits = Plan { client_limits: limit, ..proven(&draft) };
+    let reported = ValidPlan::new(waits).map(drop).expect_err("refused").to_string();
+    assert_eq!(reported, "several processes of client `panel` have one place in channel `frames`");
 }
 
 /// A reader without a bound is refused by the model; the planner says so of times that it cannot add up.

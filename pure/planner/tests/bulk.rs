@@ -161,7 +161,12 @@ fn forged_plans_are_refused() {
         let error = ValidPlan::new(plan).expect_err(said).to_string();
         assert!(error.contains(said), "{said}: {error}");
     }
-    of.clients = vec![ClientDraft { name: "viewer".into(), kind: ClientKind::Process, min_gap: None }];
+    of.clients = vec![ClientDraft {
+        name: "viewer".into(),
+        kind: ClientKind::Process,
+        max_attached: 1,
+        min_gap: None,
+    }];
     of.channels.push(queue("orders", "viewer", "detect", "Figures", None));
     let mut plan = proven(&of);
     (plan.channels[2].kind, plan.channels[2].mechanism) = (ChannelKind::Bulk, Mechanism::Bulk);

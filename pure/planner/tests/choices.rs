@@ -124,7 +124,12 @@ fn capacities() {
         best_effort("anytime", None),
     ];
     let gap = Some(time("20ms"));
-    draft.clients = vec![ClientDraft { name: "outside".into(), kind: ClientKind::Process, min_gap: gap }];
+    draft.clients = vec![ClientDraft {
+        name: "outside".into(),
+        kind: ClientKind::Process,
+        max_attached: 1,
+        min_gap: gap,
+    }];
     draft.channels = ["sender", "patient", "anytime", "outside"]
         .map(|from| queue(&format!("from-{from}"), from, "reader", "Sample", None))
         .to_vec();

@@ -517,7 +517,8 @@ fn parties(writer: &str, reader: &str) -> Plan {
         best_effort("e"),
         best_effort("f"),
     ];
-    draft.clients = vec![ClientDraft { name: "ui".into(), kind: ClientKind::Process, min_gap: None }];
+    draft.clients =
+        vec![ClientDraft { name: "ui".into(), kind: ClientKind::Process, max_attached: 1, min_gap: None }];
     draft.channels = vec![state("x", writer, reader, "Sample")];
     let mut plan = plan(&draft).plan;
     // Locks need it.

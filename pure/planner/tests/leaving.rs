@@ -23,7 +23,12 @@ fn draft(overflow: OverflowPolicy, reception: Reception, to: &[&str], sends: u32
         draft.tasks.push(TaskDraft { name: name.into(), service: None, class: class() });
     }
     draft.clients = ["panel", "web"]
-        .map(|name| ClientDraft { name: name.into(), kind: ClientKind::Process, min_gap: None })
+        .map(|name| ClientDraft {
+            name: name.into(),
+            kind: ClientKind::Process,
+            max_attached: 1,
+            min_gap: None,
+        })
         .to_vec();
     let to = to.iter().map(|name| (*name).to_owned()).collect();
     let queue = queue("telemetry", "control", "", "Levels", None);

@@ -43,6 +43,7 @@ fn a_lock_where_it_is_smaller_and_fits() {
     client.clients = vec![taut_model::ClientDraft {
         name: "ui".into(),
         kind: taut_model::ClientKind::Process,
+        max_attached: 1,
         min_gap: None,
     }];
     client.channels[0].to.push("ui".into());

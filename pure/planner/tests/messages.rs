@@ -35,7 +35,8 @@ fn draft(order: MessageOrder) -> Draft {
         triggers: TriggerDraft::only("requests"),
         device: None,
     };
-    draft.clients = vec![ClientDraft { name: "panel".into(), kind: ClientKind::Process, min_gap: None }];
+    draft.clients =
+        vec![ClientDraft { name: "panel".into(), kind: ClientKind::Process, max_attached: 1, min_gap: None }];
     let (message, late) = ("requests".into(), LatePolicy::Deliver);
     let lane = Some(MessageLane { message, order, by: None, sender: 0, late });
     let from = SENDERS.map(String::from).to_vec();

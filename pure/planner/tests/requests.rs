@@ -26,7 +26,8 @@ fn draft() -> Draft {
             class: ClassDraft::BestEffort(BestEffort::default()),
         },
     ];
-    draft.clients = vec![ClientDraft { name: "panel".into(), kind: ClientKind::Process, min_gap: None }];
+    draft.clients =
+        vec![ClientDraft { name: "panel".into(), kind: ClientKind::Process, max_attached: 1, min_gap: None }];
     let (message, order) = ("parameters".to_owned(), MessageOrder::Fifo);
     draft.channels = vec![ChannelDraft {
         from: vec!["panel".into(), "logger".into()],

@@ -14,7 +14,7 @@ use taut_model::{
 use taut_plan::{Plan, ValidPlan, explain_channel};
 
 fn client(name: &str) -> ClientDraft {
-    ClientDraft { name: name.into(), kind: ClientKind::Process, min_gap: None }
+    ClientDraft { name: name.into(), kind: ClientKind::Process, max_attached: 1, min_gap: None }
 }
 
 /// A task, an ordinary task and a client know a position; two tasks and a client want to know it.

@@ -25,7 +25,12 @@ fn readers(periods: &[(&str, &str)], words: u32) -> Draft {
     channel.to = periods.iter().map(|(name, _)| (*name).to_owned()).collect();
     draft.channels = vec![channel];
     draft.clients = ["ui", "web"]
-        .map(|name| ClientDraft { name: name.into(), kind: ClientKind::Process, min_gap: None })
+        .map(|name| ClientDraft {
+            name: name.into(),
+            kind: ClientKind::Process,
+            max_attached: 1,
+            min_gap: None,
+        })
         .to_vec();
     draft
 }

@@ -110,7 +110,7 @@ pub use sections::{LocalResource, Uncontended};
 pub use server::ServerPolicy;
 pub use srp::{Srp, SrpTask};
 pub use stated::{
-    Aim, BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX, DEVICES_MAX, Evidence, EvidenceFile, HeapPolicy,
+    ATTACHED_MAX, Aim, BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX, DEVICES_MAX, Evidence, EvidenceFile, HeapPolicy,
     OnMissingPrivilege, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY, SAFE_STATE_MAX, STACK_BYTES,
     VALUE_RECORDS_OF_JOB, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, is_name, value_slots,
 };

@@ -24,6 +24,9 @@ pub const SAFE_STATE_MAX: Duration = Duration::from_ms(1_000);
 pub const STACK_BYTES: usize = 256 << 10;
 /// The largest capacity of a queue, in values.
 pub const CAPACITY_MAX: u32 = 65_536;
+
+/// The most processes that may be attached at a time under one client's name: each takes a descriptor of the application.
+pub const ATTACHED_MAX: u16 = 128;
 /// The fewest blocks of a bulk channel: one that the writer fills, and one that the reader has.
 pub const BLOCKS_MIN: u32 = 2;
 /// The most blocks of a bulk channel.

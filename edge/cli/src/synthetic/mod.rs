@@ -95,7 +95,9 @@ impl Clients {
             command.args(["--client", name]).stdin(Stdio::piped()).stdout(Stdio::null());
             command.spawn().inspect_err(|error| errln!("warning: cannot start client `{name}`: {error}")).ok()
         };
-        Self(model.clients().iter().filter_map(|client| start(&client.name)).collect())
+        // Of a client of several processes, as many as may be attached.
+        let all = model.clients().iter().flat_map(|client| vec![&client.name; client.max_attached.into()]);
+        Self(all.filter_map(|name| start(name)).collect())
     }
 }
 

@@ -11,6 +11,7 @@
 
 mod alarms;
 mod aperiodic;
+mod attached;
 mod broadcasts;
 mod bulk;
 mod chains;
@@ -71,6 +72,7 @@ pub(crate) fn build(mut draft: Draft) -> (Option<Model>, Vec<Fault>) {
     sources::check(&draft, &mut faults);
     requests::check(&draft, &links, &mut faults);
     broadcasts::check(&draft, &links, &mut faults);
+    attached::check(&draft, &links, &mut faults);
     flows::check(&draft, &links, &mut faults);
     triggers::check(&draft, &names, &links, &mut faults);
     traffic::check(&draft, &links, &mut faults);
@@ -123,7 +125,12 @@ fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<
         start: one.start,
         on_failure: one.on_failure.as_ref().map(|of| on_failure(draft, of)),
     };
-    let client = |one: &ClientDraft| Client { name: one.name.clone(), kind: one.kind, min_gap: one.min_gap };
+    let client = |one: &ClientDraft| Client {
+        name: one.name.clone(),
+        kind: one.kind,
+        min_gap: one.min_gap,
+        max_attached: one.max_attached,
+    };
     Some(Model {
         app: draft.app.clone(),
         platform: draft.platform.clone(),

@@ -198,7 +198,8 @@ pub fn cochlear() -> Draft {
         class: ClassDraft::BestEffort(BestEffort::default()),
     };
     draft.tasks = vec![recording, processing, output, source];
-    draft.clients = vec![ClientDraft { name: "ui".into(), kind: ClientKind::Process, min_gap: None }];
+    draft.clients =
+        vec![ClientDraft { name: "ui".into(), kind: ClientKind::Process, max_attached: 1, min_gap: None }];
     draft.channels = vec![
         queue("samples", "source", "recording", "AudioFrame", Some(64)),
         queue("audio", "recording", "processing", "AudioFrame", None),

@@ -299,6 +299,7 @@ pub(crate) fn plan() -> Plan {
         }],
         tasks,
         clients: vec!["ui".to_owned()],
+        client_limits: vec![],
         channels,
         chains: vec![ChainPlan {
             name: "microphone-to-electrode".to_owned(),

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Several processes of one client: they attach, are killed, stopped and replaced while a real-time task sends. Each gets or
+//! counts every value that was sent while it was attached, and none disturbs another.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod app;
+mod processes;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use app::{each, run};
+use processes::{Process, attach, folder, start_of_kind};
+use taut_event::Kind;
+use taut_run::{Attachment, Context, Failure};
+use taut_segment::{Error as SegmentError, attach_in};
+use taut_sys::signals::kill;
+use taut_time::Duration;
+
+type Value = [u64; 5];
+
+/// How many panels may be attached at a time.
+const PANELS: usize = 8;
+
+/// A value whose words show whether it is torn.
+fn number(value: Value) -> u64 {
+    assert!(value.iter().all(|word| *word == value[0]), "torn: {value:?}");
+    value[0]
+}
+
+/// `control` sends three values in each job, `keeps` reads a broadcast of them, and so do the panels.
+fn tables(kind: &str) -> String {
+    let head = format!(
+        "[payloads]\nValue = {{ type = \"u64\", len = 5 }}\n[clients.panel]\nmax-attached = {PANELS}\n\
+         [tasks.control]\narrival = {{ periodic = \"1ms\" }}\ndeadline = \"1ms\"\n\
+         wcet = {{ value = \"50us\", source = \"guess\" }}\n[tasks.keeps]\narrival = {{ periodic = \"4ms\" }}\n\
+         deadline = \"4ms\"\nwcet = {{ value = \"50us\", source = \"guess\" }}\n[tasks.watch]\nclass = \"best-effort\"\n\
+         [channels.values]\nfrom = \"control\"\npayload = \"Value\"\nsends-per-release = 3\ncapacity = 64\n"
+    );
+    match kind {
+        "broadcast" => head + "kind = \"broadcast\"\nto = [\"keeps\", \"panel\"]\ntakes-per-release = 20\n",
+        _ => head + "kind = \"queue\"\nto = [\"watch\", \"panel\"]\noverflow = \"drop-oldest\"\n",
+    }
+}
+
+/// The application, until the test says that it has seen enough.
+fn application(folder: &Path, kind: &str) {
+    let over = folder.join("over");
+    let outcome = run(&tables(kind), Some(Duration::from_ms(60_000)), |app| {
+        app.task("control", |create| {
+            let mut values = create.queue_writer::<Value>("values")?;
+            let mut next = 1;
+            Ok(each(move |job| {
+                for _ in 0..3 {
+                    values.send(job, [next; 5]).map_err(|_| Failure::Code(1))?;
+                    next += 1;
+                }
+                Ok(())
+            }))
+        })?;
+        app.task("keeps", |create| {
+            let mut values =
+                if kind == "broadcast" { Some(create.queue_reader::<Value>("values")?) } else { None };
+            let mut last = 0;
+            Ok(each(move |job| {
+                while let Some(value) = values.as_mut().and_then(|values| values.receive(job)) {
+                    if std::mem::replace(&mut last, number(value)) + 1 != number(value) {
+                        return Err(Failure::Code(2));
+                    }
+                }
+                Ok(())
+            }))
+        })?;
+        app.best_effort("watch", |create| {
+            let mut values =
+                if kind == "broadcast" { None } else { Some(create.queue_reader::<Value>("values")?) };
+            Ok(move |context: &mut Context<'_>| {
+                while context.sleep(Duration::from_ms(5)) {
+                    while values.as_mut().and_then(|values| values.receive(context)).is_some() {}
+                    if over.exists() {
+                        context.control().stop();
+                    }
+                }
+            })
+        })
+    });
+    assert!(outcome.ending.as_ref().unwrap().orderly, "{:?}", outcome.reported.unfinished);
+    assert!(outcome.of(Kind::Failed).is_empty(), "a value was refused, or missing in `keeps`");
+    assert!(outcome.of(Kind::Complete).len() > 100);
+}
+
+/// A panel: writes down how many values it got and lost, until the test kills it.
+fn panel(folder: &Path) {
+    let attachment = Attachment::new(attach(folder, "panel"));
+    let mut end = attachment.reading_end::<Value>("values", true).unwrap();
+    let (mut last, mut values) = (None, 0_u64);
+    let file = seen(folder, std::process::id());
+    loop {
+        let Some((sequence, value)) = end.receive_within(Duration::from_ms(10)) else { continue };
+        assert_eq!(sequence, number(value));
+        // It begins with what is sent next, and from then on gets or counts each value.
+        let (before, lost) = last.unwrap_or((sequence - 1 - end.lost(), 0));
+        assert_eq!(sequence - before - 1, end.lost() - lost, "{sequence} after {before}");
+        last = Some((sequence, end.lost()));
+        values += 1;
+        if values.is_multiple_of(20) {
+            std::fs::write(&file, format!("{values} {}", end.lost())).unwrap();
+        }
+    }
+}
+
+/// A panel that tries to write where the others read: Linux ends it.
+fn vandal(folder: &Path) {
+    let attached = attach(folder, "panel");
+    let bytes = attached.region("values").unwrap();
+    // SAFETY:
+    // - inside a mapping of this process, aligned to 8; if it may be written, others access the word atomically
+    let word = unsafe { AtomicU64::from_ptr(bytes.cast::<u64>().as_ptr()) };
+    word.store(u64::MAX, Ordering::Relaxed);
+    std::fs::write(folder.join("written"), b"").unwrap();
+}
+
+/// The test in a process of [`start_of_kind`]; in any other process it does nothing.
+#[test]
+fn role() {
+    let Some(role) = processes::role() else { return println!("no test: for processes that tests start") };
+    match role.as_str() {
+        "application" => application(&folder(), &processes::kind()),
+        "panel" => panel(&folder()),
+        _ => vandal(&folder()),
+    }
+}
+
+/// Where a panel writes down what it has seen.
+fn seen(folder: &Path, pid: u32) -> PathBuf {
+    folder.join(format!("seen-{pid}"))
+}
+
+/// How many values a panel has got and lost; none if it has not written it yet.
+fn counted(folder: &Path, panel: &Process) -> Option<(u64, u64)> {
+    let text = std::fs::read_to_string(seen(folder, panel.0.id())).ok()?;
+    let (values, lost) = text.split_once(' ')?;
+    Some((values.parse().ok()?, lost.parse().ok()?))
+}
+
+fn until(what: &str, mut look: impl FnMut() -> bool) {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !look() {
+        assert!(std::time::Instant::now() < end, "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+fn made_folder() -> tempfile::TempDir {
+    let folder = tempfile::Builder::new().prefix("taut").tempdir().unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
+    std::fs::set_permissions(folder.path(), mode).unwrap();
+    folder
+}
+
+/// An application and its panels.
+struct Stage {
+    folder: tempfile::TempDir,
+    application: Process,
+    panels: Vec<Process>,
+}
+
+impl Stage {
+    fn new(kind: &str) -> Self {
+        let folder = made_folder();
+        let application = start_of_kind("application", folder.path(), kind);
+        let panels = (0..PANELS).map(|_| start_of_kind("panel", folder.path(), kind)).collect();
+        let mut stage = Self { folder, application, panels };
+        stage.until_all_receive();
+        stage
+    }
+
+    fn assert_alive(&mut self) {
+        self.application.assert_alive("the application");
+        self.panels.iter_mut().for_each(|panel| panel.assert_alive("a panel"));
+    }
+
+    fn until_all_receive(&mut self) {
+        until("all panels receive", || {
+            self.assert_alive();
+            self.panels.iter().all(|panel| counted(self.folder.path(), panel).is_some())
+        });
+    }
+
+    fn assert_full(&self) {
+        let refused = attach_in(self.folder.path(), "test", "panel").map(drop);
+        let Err(error @ SegmentError::NameTaken { .. }) = refused else {
+            panic!("a ninth panel was let in, or refused for another reason: {refused:?}")
+        };
+        let text = error.to_string();
+        assert!(text.contains("all its 8 places are taken, by the processes "), "{text}");
+        assert!(self.panels.iter().all(|panel| text.contains(&panel.0.id().to_string())), "{text}");
+    }
+
+    fn end(mut self) {
+        self.assert_alive();
+        std::fs::write(self.folder.path().join("over"), b"").unwrap();
+        assert!(self.application.0.wait().unwrap().success());
+    }
+}
+
+/// Panels are killed at random, and others take their places; nothing is lost that was not counted.
+#[test]
+fn panels_die_and_are_replaced() {
+    for kind in ["oldest", "broadcast"] {
+        let mut stage = Stage::new(kind);
+        stage.assert_full();
+        let mut chance = 7_u64;
+        for round in 0..20_u64 {
+            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let at = (chance >> 33) as usize % PANELS;
+            std::thread::sleep(std::time::Duration::from_micros(round * 90));
+            stage.panels[at] = start_of_kind("panel", stage.folder.path(), kind);
+            stage.assert_alive();
+        }
+        stage.until_all_receive();
+        stage.assert_full();
+        stage.end();
+    }
+}
+
+/// A panel that is stopped keeps its place and disturbs nobody; when it goes on, it has lost values, and counts them. One that
+/// writes where it reads is ended by Linux, and nobody else notices.
+#[test]
+fn a_stopped_panel_and_a_hostile_one() {
+    let mut stage = Stage::new("broadcast");
+    let path = stage.folder.path().to_owned();
+    let values = |stage: &Stage, at: usize| counted(&path, &stage.panels[at]).map_or(0, |(values, _)| values);
+    let stopped = stage.panels[3].0.id();
+    kill(stopped, libc::SIGSTOP).unwrap();
+    let before = values(&stage, 5);
+    until("another panel goes on", || values(&stage, 5) > before + 200);
+    stage.assert_full();
+    kill(stopped, libc::SIGCONT).unwrap();
+    let lost = |stage: &Stage| counted(&path, &stage.panels[3]).map_or(0, |(_, lost)| lost);
+    until("it has counted what it lost", || lost(&stage) > 100);
+    // A place comes free, and a vandal takes it.
+    drop(stage.panels.pop());
+    let mut vandal = start_of_kind("vandal", &path, "broadcast");
+    let status = vandal.0.wait().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGSEGV));
+    assert!(!path.join("written").exists());
+    let before = values(&stage, 5);
+    until("the others go on", || values(&stage, 5) > before + 100);
+    stage.panels.push(start_of_kind("panel", &path, "broadcast"));
+    stage.until_all_receive();
+    stage.assert_full();
+    stage.end();
+}
