@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use taut_plan::{ChannelPlan, MemoryMap, Plan, ReaderPlan, Region, ValidPlan};
 use taut_scope::Scope;
-use taut_segment::{ChannelEntry, ClientGrant, Owner, Role};
+use taut_segment::{ChannelEntry, ClientGrant, Owner, Role, SERVICES_MAX};
 use taut_share::Memory;
 use taut_sys::memory::Mapping;
 
@@ -195,6 +195,14 @@ impl Maps {
     }
 }
 
+/// The service of the task that writes a channel, if the segment's header has a place for its state.
+fn sending_service(plan: &Plan, channel: &ChannelPlan) -> Option<u16> {
+    let task = plan.task(&channel.writer.name).filter(|_| !channel.writer.client)?;
+    let name = plan.tasks[task].service.as_ref()?;
+    let service = plan.services.iter().position(|service| service.name == *name)?;
+    u16::try_from(service).ok().filter(|service| *service < SERVICES_MAX)
+}
+
 /// The channels to which each client may attach.
 fn directory(plan: &Plan) -> Vec<ClientGrant> {
     let entry = |channel: &ChannelPlan, role: Role, event_count: Option<Region>| ChannelEntry {
@@ -209,6 +217,8 @@ fn directory(plan: &Plan) -> Vec<ClientGrant> {
         size: channel.region.size,
         triggered: channel.readers.iter().any(|reader| reader.triggered),
         event_count: event_count.map(|region| region.offset),
+        history: if role == Role::Reads { channel.history } else { 0 },
+        service: sending_service(plan, channel),
     };
     let of_client = |client: &String| {
         let channels = plan.channels.iter().filter_map(|channel| {

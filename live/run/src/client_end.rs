@@ -203,7 +203,8 @@ impl Hold {
                 // A reader that stores words would fault in memory that is mapped read-only.
                 (_, role) if !may_read(mechanism.clients_read(), role) => return None,
                 (MechanismForm::Queue, _) => {
-                    let view = QueueView::over(memory, queue, None).ok()?;
+                    let mut view = QueueView::over(memory, queue, None).ok()?;
+                    view.rewind(entry.history);
                     EndKind::Receive(view, self.listener()?)
                 }
                 (_, _) => {

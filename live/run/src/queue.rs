@@ -127,6 +127,18 @@ impl<'p, P: Payload> QueueView<'p, P> {
         }
     }
 
+    /// Lets a follower begin with the last `count` values that were sent, as far as the queue holds them. Without effect on other
+    /// readers.
+    pub(crate) fn rewind(&mut self, count: u32) {
+        match self {
+            _ if count == 0 => {}
+            Self::Qrtwo(reader) => reader.rewind(count),
+            Self::Qrtwc(reader) => reader.rewind(count),
+            Self::Observer(reader) => reader.rewind(count),
+            Self::Qrtr(_) | Self::Broadcast(_) => {}
+        }
+    }
+
     /// Takes the oldest value into `value`, and returns how many were lost before it. `None` if no value
     /// waits, if the other process wrote nonsense into the queue's words, if the writer overtook this reader
     /// at each attempt (3 of a respected reader of a broadcast, a thousand of others), or if it takes no part

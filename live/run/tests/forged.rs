@@ -230,6 +230,8 @@ fn a_client_reads_no_mechanism_whose_readers_store() {
         size: 8192,
         triggered: false,
         event_count: None,
+        history: 0,
+        service: None,
     };
     let entries: Vec<_> = (0..).zip(Mechanism::ALL).map(entry).collect();
     let size = 8192 * (Mechanism::ALL.len() as u64 + 1);

@@ -13,7 +13,7 @@ use taut_sys::socket::{self, Peer, Poll};
 use crate::directory::{ChannelEntry, Directory, EVENT_COUNT_BYTES, Role, is_name};
 use crate::files::{Extent, region};
 use crate::folder::Folder;
-use crate::header::{HEADER_BYTES, Header};
+use crate::header::{HEADER_BYTES, Header, ServiceState};
 use crate::message::{self, PART_BYTES, REPLY_HEAD, Refusal, Reply};
 use crate::{Error, FolderProblem, OwnerState, PAGE_BYTES, PROTOCOL_VERSION, folder};
 
@@ -326,6 +326,20 @@ impl Attached {
     /// [`Attached::alive`] does.
     pub fn state(&self) -> OwnerState {
         OwnerState::load(&self.maps[0].1)
+    }
+
+    /// Sleeps until the owner has ended, in whatever way, or for at most `patience`; may return in vain.
+    pub fn wait_for_end(&self, patience: Duration) {
+        let mut polls = [Poll::hung_up(self.connection.as_fd())];
+        // An error would be this process's own: the kernel is out of memory.
+        if socket::poll(&mut polls, Some(patience)).is_err() {
+            std::thread::sleep(patience.min(Duration::from_millis(1)));
+        }
+    }
+
+    /// The state of the service whose task writes a channel; running if the owner publishes none.
+    pub fn service_of(&self, entry: &ChannelEntry) -> ServiceState {
+        entry.service.map_or(ServiceState::Running, |service| ServiceState::load(&self.maps[0].1, service))
     }
 
     /// The channels of this client.

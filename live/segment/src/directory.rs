@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use crate::header::HEADER_BYTES;
+use crate::header::{HEADER_BYTES, SERVICES_MAX};
 
 /// The most bytes that a directory's text may have.
 pub(crate) const TEXT_LIMIT: usize = 65536;
@@ -77,6 +77,11 @@ pub struct ChannelEntry {
     /// Bytes from the start of the segment to the event count of [`EVENT_COUNT_BYTES`] on which the client waits for a
     /// value; a multiple of 128. `None` if nothing wakes the client.
     pub event_count: Option<u64>,
+    /// With how many earlier values an end of a queue begins that the client makes; at most the capacity.
+    pub history: u32,
+    /// The service of the task that writes the channel, as a number of [`Owner::set_service`](crate::Owner::set_service). `None` if
+    /// the owner publishes no state of the writer: then it counts as running.
+    pub service: Option<u16>,
 }
 
 /// The channels of one client. Holding a directory proves that names are unique and well-formed; that regions are
@@ -218,6 +223,12 @@ impl ChannelEntry {
         {
             return Err("the event count's offset is not a multiple of 128 behind the header");
         }
+        if self.history > self.capacity {
+            return Err("the history is longer than the queue");
+        }
+        if self.service.is_some_and(|service| service >= SERVICES_MAX) {
+            return Err("the header has no state of such a service");
+        }
         Ok(())
     }
 }
@@ -228,16 +239,19 @@ impl fmt::Display for ChannelEntry {
         let Self { channel, role, mechanism, layout, value_size, capacity, readers, offset, size, .. } = self;
         let triggered = if self.triggered { "yes" } else { "no" };
         let waits = self.event_count.map_or_else(|| "no".to_owned(), |offset| offset.to_string());
+        let service = self.service.map_or_else(|| "no".to_owned(), |service| service.to_string());
+        let history = self.history;
         write!(f, "{channel} {role} mechanism={mechanism} value={value_size} capacity={capacity} ")?;
         write!(
             f,
-            "readers={readers} offset={offset} size={size} triggered={triggered} waits={waits} layout={layout}"
-        )
+            "readers={readers} offset={offset} size={size} triggered={triggered} waits={waits} history={history} "
+        )?;
+        write!(f, "service={service} layout={layout}")
     }
 }
 
 fn parse(line: &str) -> Result<ChannelEntry, &'static str> {
-    let mut fields = line.splitn(11, ' ');
+    let mut fields = line.splitn(13, ' ');
     let mut next = |key: &str, problem| {
         let field = fields.next().ok_or(problem)?;
         field.strip_prefix(key).ok_or(problem)
@@ -264,6 +278,11 @@ fn parse(line: &str) -> Result<ChannelEntry, &'static str> {
         event_count: match next("waits=", "`waits=` is missing or out of place")? {
             "no" => None,
             offset => Some(number(offset)?),
+        },
+        history: number(next("history=", "`history=` is missing or out of place")?)?,
+        service: match next("service=", "`service=` is missing or out of place")? {
+            "no" => None,
+            service => Some(number(service)?),
         },
         layout: next("layout=", "`layout=` is missing or out of place")?.to_owned(),
     })
@@ -336,13 +355,15 @@ mod tests {
             size,
             triggered: false,
             event_count: None,
+            history: 0,
+            service: None,
         }
     }
 
     #[test]
     fn the_documented_line() {
         let line = "levels reads mechanism=sdrtw value=184 capacity=1 readers=0 offset=128 size=768 triggered=no \
-                    waits=no layout=frame:u64 levels:u8*176\n";
+                    waits=no history=0 service=no layout=frame:u64 levels:u8*176\n";
         let directory = Directory::from_text(line).unwrap();
         assert_eq!(directory.entries(), [entry("levels", 128, 768)]);
         assert_eq!(directory.to_text(), line);
@@ -504,6 +525,8 @@ mod tests {
                 size: 1 + u64::from(numbers.3),
                 triggered: flags.1,
                 event_count: flags.1.then_some(128 + 128 * u64::from(numbers.1)),
+                history: 0,
+                service: None,
             });
             let directory = Directory::new(entries.collect()).unwrap();
             prop_assert_eq!(Directory::from_text(&directory.to_text()), Ok(directory));

@@ -6,7 +6,7 @@
 //! Only the owner may write here. It writes atomic words while clients read. A client copies the words once and
 //! checks its copy.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use taut_sys::memory::Mapping;
 
@@ -19,6 +19,21 @@ const MAGIC: [u8; 8] = *b"TAUTSEG\0";
 const BYTE_ORDER: u32 = 0x0102_0304;
 const CONSTANT_BYTES: usize = 64;
 const STATE_OFFSET: usize = 64;
+const SERVICES_OFFSET: usize = 72;
+
+/// The services whose states the header can hold.
+pub const SERVICES_MAX: u16 = (HEADER_BYTES - SERVICES_OFFSET) as u16;
+
+/// The state of a service of the owner, whose tasks write channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceState {
+    /// Its tasks run.
+    Running,
+    /// It is paused.
+    Paused,
+    /// It is stopped, or has not started.
+    Stopped,
+}
 
 /// The owner's state, as the owner publishes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +138,36 @@ fn state_word(map: &Mapping) -> &AtomicU32 {
     unsafe { AtomicU32::from_ptr(map.ptr().add(STATE_OFFSET).cast()) }
 }
 
+/// The byte of a service; `None` if the header has none.
+fn service_byte(map: &Mapping, service: u16) -> Option<&AtomicU8> {
+    assert!(map.len() >= HEADER_BYTES);
+    // SAFETY: as for `word`; the offset is within the header, behind the state word.
+    (service < SERVICES_MAX)
+        .then(|| unsafe { AtomicU8::from_ptr(map.ptr().add(SERVICES_OFFSET + usize::from(service))) })
+}
+
+impl ServiceState {
+    /// Publishes the state of a service; the mapping is writable. Without effect if the header has no place for it.
+    pub(crate) fn store(self, map: &Mapping, service: u16) {
+        let byte = match self {
+            Self::Running => 0,
+            Self::Paused => 1,
+            Self::Stopped => 2,
+        };
+        // Relaxed: it tells nothing about other words.
+        service_byte(map, service).into_iter().for_each(|place| place.store(byte, Ordering::Relaxed));
+    }
+
+    /// The state that the header holds; any other value means that it was damaged, and counts as running.
+    pub(crate) fn load(map: &Mapping, service: u16) -> Self {
+        match service_byte(map, service).map(|byte| byte.load(Ordering::Relaxed)) {
+            Some(1) => Self::Paused,
+            Some(2) => Self::Stopped,
+            _ => Self::Running,
+        }
+    }
+}
+
 impl OwnerState {
     /// Publishes the state; the mapping is writable.
     pub(crate) fn store(self, map: &Mapping) {
@@ -166,7 +211,7 @@ mod tests {
         let bytes = HEADER.to_bytes();
         assert_eq!(bytes[..8], *b"TAUTSEG\0");
         if cfg!(target_endian = "little") {
-            assert_eq!(bytes[8..24], [4, 3, 2, 1, 2, 0, 0, 0, 128, 0, 0, 0, 0, 0, 0, 0]);
+            assert_eq!(bytes[8..24], [4, 3, 2, 1, 3, 0, 0, 0, 128, 0, 0, 0, 0, 0, 0, 0]);
             assert_eq!(bytes[24..40], [0, 16, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
             assert_eq!(bytes[40..56], [8, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
             assert_eq!(bytes[56..], [10, 0, 0, 0, 0, 0, 0, 0]);
@@ -179,7 +224,7 @@ mod tests {
         assert_eq!(damaged(0, b"ELF"), Error::WrongMagic);
         assert_eq!(damaged(8, &[9, 9, 9, 9]), Error::WrongMagic);
         assert_eq!(damaged(8, &BYTE_ORDER.swap_bytes().to_ne_bytes()), Error::WrongByteOrder);
-        assert_eq!(damaged(12, &1u32.to_ne_bytes()), Error::WrongFormat { ours: 2, theirs: 1 });
+        assert_eq!(damaged(12, &1u32.to_ne_bytes()), Error::WrongFormat { ours: 3, theirs: 1 });
         assert_eq!(damaged(16, &64u32.to_ne_bytes()), Error::WrongHeaderSize { ours: 128, theirs: 64 });
     }
 }

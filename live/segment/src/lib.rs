@@ -40,7 +40,7 @@
 //! socket of a dead one, even if a forked child of the dead owner still holds it open. Anything else in its place (a
 //! file, a pipe, a link) stays as it is, and the error names it.
 //!
-//! # The segment, format 2
+//! # The segment, format 3
 //!
 //! The segment consists of memory files. Each is a stretch of the segment's bytes that begins at a multiple of 4096.
 //! The first holds the header and the channels in which no client stores words; only the owner may write there. The
@@ -59,7 +59,7 @@
 //! |---|---|---|
 //! | 0 | 8 | magic, `TAUTSEG` and a zero byte |
 //! | 8 | 4 | `0x01020304`: read as `0x04030201`, the segment is of the other byte order |
-//! | 12 | 4 | format version, 2 |
+//! | 12 | 4 | format version, 3 |
 //! | 16 | 4 | bytes of this header, 128 |
 //! | 20 | 4 | 0 |
 //! | 24 | 8 | bytes of the segment, this header included |
@@ -69,7 +69,8 @@
 //! | 52 | 4 | 0 |
 //! | 56 | 8 | the owner's start time, clock ticks since boot (field 22 of `/proc/PID/stat`) |
 //! | 64 | 4 | state: 0 booting, 1 running, 2 ended; atomic |
-//! | 68 | 60 | 0 |
+//! | 68 | 4 | 0 |
+//! | 72 | 56 | a byte for each of the first 56 services: 0 running, 1 paused, 2 stopped; atomic |
 //!
 //! The regions of the channels follow, at the offsets in the directory.
 //!
@@ -79,7 +80,7 @@
 //! space separates the fields, which stand in this order; numbers are decimal:
 //!
 //! ```text
-//! levels reads mechanism=sdrtw value=184 capacity=1 readers=0 offset=128 size=768 triggered=no waits=no layout=frame:u64 levels:u8*176
+//! levels reads mechanism=sdrtw value=184 capacity=1 readers=0 offset=128 size=768 triggered=no waits=no history=0 service=0 layout=frame:u64 levels:u8*176
 //! ```
 //!
 //! The fields are: the channel's name; what the client does with it (`writes`, `reads`, or `takes`: it reads, and stores
@@ -88,19 +89,20 @@
 //! own (0 where the layout says how many); bytes from the segment's start to the region (a multiple of 128, at least
 //! 128); bytes of the region; whether a value of the channel releases a task; bytes from the segment's start to the event
 //! count on which the client waits for a value (a multiple of 128, at least 128; a `u32` on a line of 128 bytes), or
-//! `no`; the layout of a value, which is the rest of the line and may hold spaces. Names are 1 to 64 ASCII letters, digits, `-` or `_`; a layout is 1 to 4096 bytes
+//! `no`; with how many earlier values a new reading end of a queue begins; the service of the task that writes, by its byte in
+//! the header, or `no`; the layout of a value, which is the rest of the line and may hold spaces. Names are 1 to 64 ASCII letters, digits, `-` or `_`; a layout is 1 to 4096 bytes
 //! without control characters.
 //!
 //! The *layout text* holds, for every client in the owner's order, the line `client NAME` and the client's directory.
 //!
-//! # The listener's messages, version 4
+//! # The listener's messages, version 5
 //!
 //! Integers here are little-endian. The client sends one request:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic, `TAUTDOOR` |
-//! | 8 | 2 | version, 4 |
+//! | 8 | 2 | version, 5 |
 //! | 10 | 2 | bytes of the name, 1 to 64 |
 //! | 12 | | the client's name |
 //!
@@ -109,7 +111,7 @@
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic, `TAUTDOOR` |
-//! | 8 | 2 | the owner's version, 4 |
+//! | 8 | 2 | the owner's version, 5 |
 //! | 10 | 2 | 0 granted, 1 malformed, 2 version, 3 unknown client, 4 name taken, 5 not permitted |
 //! | 12 | 4 | bytes of the text, at most 65536 |
 //! | 16 | 8 | layout hash, as in the header; 0 if refused |
@@ -174,15 +176,15 @@ pub use folder::{
     OwnerSocket, applications_folder, found, found_in, remove_stale, remove_stale_in, runtime_folder, stale,
     stale_in,
 };
-pub use header::{HEADER_BYTES, OwnerState};
+pub use header::{HEADER_BYTES, OwnerState, SERVICES_MAX, ServiceState};
 pub use listener::{AttachedClient, ListenerReport};
 pub use owner::{ClientGrant, Owner};
 
 /// The format of segments that this crate makes and accepts.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// The version of the listener's messages that this crate speaks.
-pub const PROTOCOL_VERSION: u16 = 4;
+pub const PROTOCOL_VERSION: u16 = 5;
 
 /// Regions that different clients write lie in different pages of this many bytes, whatever the machine's page size.
 pub const PAGE_BYTES: u64 = 4096;

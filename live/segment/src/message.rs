@@ -169,19 +169,19 @@ mod tests {
     #[test]
     fn requests() {
         let bytes = request("ui");
-        assert_eq!(bytes, b"TAUTDOOR\x04\x00\x02\x00ui");
+        assert_eq!(bytes, b"TAUTDOOR\x05\x00\x02\x00ui");
         for end in 0..bytes.len() {
             assert_eq!(Request::read(&bytes[..end]), Request::Partial);
         }
         assert_eq!(Request::read(&bytes), Request::Whole("ui"));
         let malformed = Request::Wrong(Refusal::Malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x04\x00\x02\x00ui!"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x04\x00\x41\x00"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x04\x00\x00\x00"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x04\x00\x02\x00\xff\xff"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x04\x00\x02\x00/u"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x05\x00\x02\x00ui!"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x05\x00\x41\x00"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x05\x00\x00\x00"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x05\x00\x02\x00\xff\xff"), malformed);
+        assert_eq!(Request::read(b"TAUTDOOR\x05\x00\x02\x00/u"), malformed);
         assert_eq!(Request::read(b"G"), malformed);
-        assert_eq!(Request::read(b"TAUTDOOR\x05\x00"), Request::Wrong(Refusal::Version));
+        assert_eq!(Request::read(b"TAUTDOOR\x04\x00"), Request::Wrong(Refusal::Version));
         let longest = "x".repeat(NAME_LIMIT);
         assert_eq!(Request::read(&request(&longest)), Request::Whole(&longest));
     }
@@ -195,7 +195,7 @@ mod tests {
         let bytes = granted("x\n", files.into_iter(), [1, 2, 3]);
         let head: &[u8; REPLY_HEAD] = bytes.first_chunk().unwrap();
         let reply =
-            Reply { version: 4, code: 0, text_len: 2, layout_hash: 1, epoch: 2, total: 3, extents: 2 };
+            Reply { version: 5, code: 0, text_len: 2, layout_hash: 1, epoch: 2, total: 3, extents: 2 };
         assert_eq!(Reply::read(head), Ok(reply));
         let text = REPLY_HEAD + 2 * PART_BYTES;
         assert_eq!(extents(&bytes[REPLY_HEAD..text]), files);

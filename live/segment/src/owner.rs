@@ -13,7 +13,7 @@ use taut_sys::{process, socket};
 
 use crate::directory::{self, ChannelEntry, Directory, is_name};
 use crate::files::{self, File, Handout};
-use crate::header::{HEADER_BYTES, Header};
+use crate::header::{HEADER_BYTES, Header, ServiceState};
 use crate::listener::{self, Grant, ListenerReport, SegmentListener, Shared};
 use crate::{Error, OwnerState, folder};
 
@@ -157,6 +157,12 @@ impl Owner {
     /// Publishes the state [`OwnerState::Running`] to the clients: values flow.
     pub fn set_running(&self) {
         OwnerState::Running.store(self.files[0].map());
+    }
+
+    /// Publishes the state of a service to the clients, which its number in their directories refers to. Without effect from
+    /// [`SERVICES_MAX`](crate::SERVICES_MAX) on. One store.
+    pub fn set_service(&self, service: u16, state: ServiceState) {
+        state.store(self.files[0].map(), service);
     }
 
     /// The number of this run: random, different every time.

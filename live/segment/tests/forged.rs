@@ -14,13 +14,13 @@ use taut_segment::{Error, Owner, OwnerSocket, attach_in, found_in};
 use taut_sys::memory::{self, Seals};
 use taut_sys::socket::{self, Poll};
 
-const LINE: &str = "levels reads mechanism=sdrtw value=8 capacity=1 readers=0 offset=128 size=1024 triggered=no waits=no layout=u64\n";
+const LINE: &str = "levels reads mechanism=sdrtw value=8 capacity=1 readers=0 offset=128 size=1024 triggered=no waits=no history=0 service=no layout=u64\n";
 const BYTES: u64 = 4096;
 
 /// A header, made from the documentation.
 fn header() -> Vec<u8> {
     let mut header = b"TAUTSEG\0".to_vec();
-    for word in [0x0102_0304u32, 2, 128, 0] {
+    for word in [0x0102_0304u32, 3, 128, 0] {
         header.extend(word.to_ne_bytes());
     }
     for long in [BYTES, 77, 88] {
@@ -71,14 +71,14 @@ fn answer(bytes: &[u8], files: &[BorrowedFd<'_>]) -> Result<(), Error> {
         socket::poll(&mut [Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
         let mut request = [0; 100];
         let got = socket::receive(connection.as_fd(), &mut request).unwrap().bytes;
-        assert_eq!(request[..got], *b"TAUTDOOR\x04\x00\x02\x00ui");
+        assert_eq!(request[..got], *b"TAUTDOOR\x05\x00\x02\x00ui");
         assert_eq!(socket::send(connection.as_fd(), bytes, files), Ok(bytes.len()));
         client.join().unwrap()
     })
 }
 
 fn granted(file: &OwnedFd) -> Error {
-    answer(&reply(4, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]).unwrap_err()
+    answer(&reply(5, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]).unwrap_err()
 }
 
 fn damaged(at: usize, bytes: &[u8]) -> Error {
@@ -91,14 +91,14 @@ fn damaged(at: usize, bytes: &[u8]) -> Error {
 fn a_faithful_forgery_is_accepted() {
     // Otherwise the refusals below would prove nothing.
     let file = file(&header(), BYTES, Seals::FIXED);
-    assert_eq!(answer(&reply(4, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]), Ok(()));
+    assert_eq!(answer(&reply(5, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]), Ok(()));
 }
 
 #[test]
 fn headers() {
     assert_eq!(damaged(0, b"TAUTSEX"), Error::WrongMagic);
     assert_eq!(damaged(8, &0x0403_0201u32.to_ne_bytes()), Error::WrongByteOrder);
-    assert_eq!(damaged(12, &9u32.to_ne_bytes()), Error::WrongFormat { ours: 2, theirs: 9 });
+    assert_eq!(damaged(12, &9u32.to_ne_bytes()), Error::WrongFormat { ours: 3, theirs: 9 });
     assert_eq!(damaged(16, &64u32.to_ne_bytes()), Error::WrongHeaderSize { ours: 128, theirs: 64 });
     assert_eq!(damaged(24, &(2 * BYTES).to_ne_bytes()), Error::Inconsistent { what: "size" });
     assert_eq!(damaged(32, &78u64.to_ne_bytes()), Error::Inconsistent { what: "layout" });
@@ -120,7 +120,7 @@ fn files() {
     assert_eq!(granted(&OwnedFd::from(tmp)), Error::NotSealed, "a file on a disk cannot be sealed");
     // The reply claims fewer bytes than a header has: the client refuses before it maps anything.
     let empty = file(&header(), 64, Seals::FIXED);
-    let error = answer(&reply(4, 0, b"", 64), &[empty.as_fd()]).unwrap_err();
+    let error = answer(&reply(5, 0, b"", 64), &[empty.as_fd()]).unwrap_err();
     assert_eq!(error, Error::Truncated { expected: 128, actual: 64 });
 }
 
@@ -129,7 +129,7 @@ fn a_writer_is_not_satisfied_with_reading() {
     let text = LINE.replace("reads", "writes");
     let file = file(&header(), BYTES, Seals::FIXED);
     let file = memory::reopen_read_only(file.as_fd()).unwrap();
-    let said = |writes| reply_with(4, 0, text.as_bytes(), BYTES, &[[0, BYTES, writes]]);
+    let said = |writes| reply_with(5, 0, text.as_bytes(), BYTES, &[[0, BYTES, writes]]);
     let error = answer(&said(1), &[file.as_fd()]).unwrap_err();
     assert_eq!(error.to_string(), "mmap: Permission denied (EACCES)");
     for no_right in [0, 2, u64::MAX] {
@@ -142,29 +142,29 @@ fn a_writer_is_not_satisfied_with_reading() {
 fn replies() {
     let file = file(&header(), BYTES, Seals::FIXED);
     let with_file = |bytes: &[u8]| answer(bytes, &[file.as_fd()]).unwrap_err();
-    let text = |text: &[u8]| with_file(&reply(4, 0, text, BYTES));
+    let text = |text: &[u8]| with_file(&reply(5, 0, text, BYTES));
     assert!(matches!(text(b"levels\n"), Error::Directory { .. }));
     assert!(matches!(text(&[0xff; 100]), Error::NotAnApplication { .. }));
     let outside = LINE.replace("size=1024", "size=8192");
     assert!(matches!(text(outside.as_bytes()), Error::OutOfBounds { .. }));
-    let none = answer(&reply(4, 0, LINE.as_bytes(), BYTES), &[]).unwrap_err();
+    let none = answer(&reply(5, 0, LINE.as_bytes(), BYTES), &[]).unwrap_err();
     let differ = Error::NotAnApplication { problem: "it hands out other files than its answer describes" };
     assert_eq!(none, differ);
-    let two = answer(&reply(4, 0, LINE.as_bytes(), BYTES), &[file.as_fd(); 2]).unwrap_err();
+    let two = answer(&reply(5, 0, LINE.as_bytes(), BYTES), &[file.as_fd(); 2]).unwrap_err();
     assert_eq!(two, differ);
-    let version = Error::WrongProtocolVersion { ours: 4, theirs: 5 };
-    assert_eq!(with_file(&reply(5, 2, b"this application speaks version 5", 0)), version);
-    assert_eq!(with_file(&reply(5, 0, LINE.as_bytes(), BYTES)), version);
-    assert!(matches!(with_file(&reply(4, 99, b"", 0)), Error::NotAnApplication { .. }));
+    let version = Error::WrongProtocolVersion { ours: 5, theirs: 6 };
+    assert_eq!(with_file(&reply(6, 2, b"this application speaks version 6", 0)), version);
+    assert_eq!(with_file(&reply(6, 0, LINE.as_bytes(), BYTES)), version);
+    assert!(matches!(with_file(&reply(5, 99, b"", 0)), Error::NotAnApplication { .. }));
     assert!(matches!(
         with_file(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
         Error::NotAnApplication { .. }
     ));
-    let mut huge = reply(4, 0, b"", BYTES);
+    let mut huge = reply(5, 0, b"", BYTES);
     huge[12..16].fill(0xff);
     assert_eq!(with_file(&huge), Error::NotAnApplication { problem: "its answer is longer than the limit" });
     // The client shows the text of an untrusted listener without its control characters.
-    let error = with_file(&reply(4, 3, b"go \x1b[2J away\n", 0));
+    let error = with_file(&reply(5, 3, b"go \x1b[2J away\n", 0));
     assert_eq!(error.to_string(), "no client `ui`: go [2J away");
 }
 
@@ -176,7 +176,7 @@ fn parts() {
     let total = BYTES + 100;
     first_says(&first, total);
     let said = |parts: &[File], files: &[BorrowedFd<'_>]| {
-        answer(&reply_with(4, 0, LINE.as_bytes(), total, parts), files)
+        answer(&reply_with(5, 0, LINE.as_bytes(), total, parts), files)
     };
     let both = [first.as_fd(), second.as_fd()];
     assert_eq!(said(&[[0, BYTES, 0], [BYTES, 100, 1]], &both), Ok(()));
@@ -200,7 +200,7 @@ fn parts() {
     assert_eq!(said(&[], &[]), differ);
     let short = Error::SizeDiffers { expected: 99, actual: 100 };
     assert_eq!(said(&[[0, BYTES, 0], [BYTES, 99, 1]], &both), Err(short));
-    let many = reply_with(4, 0, LINE.as_bytes(), total, &[[0, BYTES, 0]; 33]);
+    let many = reply_with(5, 0, LINE.as_bytes(), total, &[[0, BYTES, 0]; 33]);
     let error = answer(&many, &[first.as_fd()]).unwrap_err();
     assert_eq!(error, Error::NotAnApplication { problem: "its answer has more files than the limit" });
 }
@@ -214,7 +214,7 @@ fn first_says(file: &OwnedFd, total: u64) {
 
 #[test]
 fn half_an_answer() {
-    let bytes = reply(4, 0, LINE.as_bytes(), BYTES);
+    let bytes = reply(5, 0, LINE.as_bytes(), BYTES);
     let error = answer(&bytes[..50], &[]).unwrap_err();
     // The listener hangs up after half a reply: the client may try again, but by then no process listens.
     assert!(

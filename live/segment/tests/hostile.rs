@@ -44,7 +44,7 @@ fn clients() -> Vec<(String, Vec<ChannelEntry>)> {
 /// What a client receives, without the checks with which [`taut_segment::Attached`] protects it.
 fn handed_out(folder: &Path, socket: &str, client: &str) -> (OwnedFd, Vec<OwnedFd>) {
     let connection = socket::connect(&folder.join(socket), PATIENCE).unwrap();
-    let request = [b"TAUTDOOR\x04\x00", &(client.len() as u16).to_le_bytes()[..], client.as_bytes()].concat();
+    let request = [b"TAUTDOOR\x05\x00", &(client.len() as u16).to_le_bytes()[..], client.as_bytes()].concat();
     socket::send(connection.as_fd(), &request, &[]).unwrap();
     socket::poll(&mut [socket::Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
     let received = socket::receive(connection.as_fd(), &mut [0; 4096]).unwrap();

@@ -41,7 +41,7 @@ fn knock(folder: &Path) -> UnixStream {
 
 /// A request as a program in another language would make it: bytes from the documentation.
 fn request(client: &[u8]) -> Vec<u8> {
-    [b"TAUTDOOR\x04\x00", &(client.len() as u16).to_le_bytes()[..], client].concat()
+    [b"TAUTDOOR\x05\x00", &(client.len() as u16).to_le_bytes()[..], client].concat()
 }
 
 /// The code and the text of the reply to a request.
@@ -51,7 +51,7 @@ fn reply(folder: &Path, request: &[u8]) -> (u16, String) {
     let mut reply = Vec::new();
     // If the listener has not read the whole request, the connection ends with a reset; the reply comes before it.
     let _ = stream.read_to_end(&mut reply);
-    assert_eq!(&reply[..10], b"TAUTDOOR\x04\x00");
+    assert_eq!(&reply[..10], b"TAUTDOOR\x05\x00");
     let text = u32::from_le_bytes(reply[12..16].try_into().unwrap()) as usize;
     assert_eq!(reply.len(), 48 + text);
     assert!(reply[16..48].iter().all(|&byte| byte == 0));
@@ -87,7 +87,7 @@ fn nonsense_gets_its_reply() {
         (&request(b""), 1, malformed),
         (&request(b"../ui"), 1, malformed),
         (&[&request(b"ui")[..], b"more"].concat(), 1, malformed),
-        (b"TAUTDOOR\x05\x00", 2, "this application speaks version 4"),
+        (b"TAUTDOOR\x04\x00", 2, "this application speaks version 5"),
         (&request(b"stranger"), 3, "the clients of the application are ui, viewer"),
     ];
     for (request, code, said) in requests {
@@ -122,7 +122,7 @@ fn byte_by_byte_is_a_request_too() {
     }
     let mut reply = [0; 48];
     stream.read_exact(&mut reply).unwrap();
-    assert_eq!(&reply[..12], b"TAUTDOOR\x04\x00\x00\x00");
+    assert_eq!(&reply[..12], b"TAUTDOOR\x05\x00\x00\x00");
     drop(stream);
     keeper.release();
 }
@@ -246,7 +246,7 @@ fn an_end_and_a_successor_in_one_round() {
     signals::kill(keeper.child.id(), signals::SIGCONT).unwrap();
     let mut head = [0; 48];
     second.read_exact(&mut head).unwrap();
-    assert_eq!(&head[..12], b"TAUTDOOR\x04\x00\x00\x00", "granted");
+    assert_eq!(&head[..12], b"TAUTDOOR\x05\x00\x00\x00", "granted");
     eventually("the second is listed", || ask(&mut keeper)["attached"] == "ui");
     keeper.release();
 }

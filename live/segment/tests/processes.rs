@@ -184,7 +184,7 @@ fn of_two_successors_one_is_let_in() {
             .all(|status| status.contains("State:\tT"))
     });
     drop(holder);
-    asking.iter_mut().for_each(|stream| stream.write_all(b"TAUTDOOR\x04\x00\x02\x00ui").unwrap());
+    asking.iter_mut().for_each(|stream| stream.write_all(b"TAUTDOOR\x05\x00\x02\x00ui").unwrap());
     taut_sys::signals::kill(keeper.child.id(), SIGCONT).unwrap();
     let mut codes = asking.each_mut().map(|stream| {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -61,7 +61,7 @@ fn role() {
         Some("climber") => {
             // Has a descriptor for reading and tries to open it again for writing.
             let connection = socket::connect(&folder().join("cochlear.sock"), PATIENCE).unwrap();
-            socket::send(connection.as_fd(), b"TAUTDOOR\x04\x00\x06\x00viewer", &[]).unwrap();
+            socket::send(connection.as_fd(), b"TAUTDOOR\x05\x00\x06\x00viewer", &[]).unwrap();
             socket::poll(&mut [socket::Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
             let received = socket::receive(connection.as_fd(), &mut [0; 4096]).unwrap();
             let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&received.fds[0]));

@@ -827,6 +827,13 @@ static CHANNEL: Table = Table {
             Need::Default("false"),
             "Whether a run records its values, for other tools and for `taut replay --code`; not of bulk channels.",
         ),
+        key(
+            "history",
+            Type::Integer { min: 0, max: taut_model::CAPACITY_MAX as i64 },
+            Need::Default("0"),
+            "With how many of the values that were sent before a client's new reading end begins; of a broadcast, or a queue that \
+             drops values.",
+        ),
     ],
 };
 

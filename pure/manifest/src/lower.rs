@@ -370,6 +370,10 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
         sends_per_release: count("sends-per-release"),
         takes_per_release: count("takes-per-release"),
         record: fields.and_then(|fields| fields.truth("record")).unwrap_or(false),
+        history: fields
+            .and_then(|fields| fields.integer("history"))
+            .and_then(|count| u32::try_from(count).ok())
+            .unwrap_or(0),
     }
 }
 

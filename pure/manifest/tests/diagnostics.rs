@@ -560,6 +560,34 @@ fn several_processes_that_cannot_be() {
     insta::assert_snapshot!(shown(&text));
 }
 
+/// What cannot keep earlier values for clients.
+#[test]
+fn histories_that_cannot_be() {
+    let mut text = format!(
+        "{HEAD}[payloads]\nP = {{ type = \"f32\" }}\n[clients.ui]\n[tasks.idle]\nclass = \"best-effort\"\n"
+    );
+    for task in ["a", "b"] {
+        text.push_str(&format!(
+            "[tasks.{task}]\narrival = {{ periodic = \"4ms\" }}\ndeadline = \"2ms\"\n\
+             wcet = {{ value = \"100us\", source = \"guess\" }}\n"
+        ));
+    }
+    for (name, kind, keys) in [
+        ("good", "broadcast", "from = \"a\"\nto = [\"b\", \"ui\"]"),
+        ("good-queue", "queue", "from = \"a\"\nto = [\"ui\", \"idle\"]\noverflow = \"clear\"\ncapacity = 9"),
+        ("of-a-state", "state", "from = \"a\"\nto = \"ui\""),
+        ("of-a-message", "message", "from = [\"ui\", \"b\"]\nto = \"a\""),
+        ("rejects", "queue", "from = \"a\"\nto = \"ui\""),
+        ("for-tasks", "broadcast", "from = \"a\"\nto = [\"b\", \"idle\"]"),
+        ("too-small", "broadcast", "from = \"a\"\nto = [\"b\", \"ui\"]\ncapacity = 8"),
+    ] {
+        text.push_str(&format!(
+            "[channels.{name}]\nkind = \"{kind}\"\n{keys}\npayload = \"P\"\nhistory = 9\n"
+        ));
+    }
+    insta::assert_snapshot!(shown(&text));
+}
+
 /// What broadcasts refuse: writers and readers without a bound, and keys that are of other kinds.
 #[test]
 fn broadcasts_that_cannot_be() {

@@ -84,6 +84,8 @@ pub struct Channel {
     pub broadcast: bool,
     /// Whether a run records its values.
     pub record: bool,
+    /// With how many earlier values an end begins that a client makes; of a queue that drops values, or a broadcast.
+    pub history: u32,
 }
 
 impl Channel {

@@ -97,6 +97,7 @@ codes! { $
     451 BAD_REQUEST "a request that cannot be answered"
     460 BLOCKS_NOT_RECORDED "blocks that no ring of recorded values takes"
     475 SEVERAL_PROCESSES "an end for one process, of a client of several"
+    476 BAD_HISTORY "a history that no reader can begin with"
     501 CORE_NOT_OWNED "a core that does not belong to the application"
     502 CORE_TWICE "a core is listed twice"
     503 NO_CORES "real-time tasks without a core"

@@ -268,6 +268,7 @@ pub struct ChannelDraft {
     pub sends_per_release: u32,
     pub takes_per_release: u32,
     pub record: bool,
+    pub history: u32,
     /// The order of a message, as the manifest states it.
     pub order: Option<MessageOrder>,
     /// The field by which a message is ordered, as the manifest states it.

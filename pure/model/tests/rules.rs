@@ -109,6 +109,7 @@ fn queue(name: &str, from: &str, to: &str) -> ChannelDraft {
         answers: None,
         broadcast: false,
         record: false,
+        history: 0,
     }
 }
 

@@ -214,6 +214,10 @@ pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
             );
         }
     }
+    if channel.history > 0 {
+        let _ =
+            writeln!(text, "an end that a client makes begins with the {} values before", channel.history);
+    }
     if channel.broadcast {
         text.push_str(&(plan.broadcast(channel).lines().join("\n") + "\n"));
     } else if let Some(latency) = channel.latency {

@@ -322,6 +322,10 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
+fn is_none_kept(history: &u32) -> bool {
+    *history == 0
+}
+
 fn is_one(count: &u32) -> bool {
     *count == 1
 }
@@ -384,6 +388,9 @@ pub struct ChannelPlan {
     /// Why that many, if the plan chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_reason: Option<String>,
+    /// With how many earlier values an end begins that a client makes: at most the capacity.
+    #[serde(default, skip_serializing_if = "is_none_kept")]
+    pub history: u32,
     /// What happens to a value that does not fit.
     pub overflow: OverflowPolicy,
     /// The most values that a job of a real-time writer sends. The sending end refuses more.

@@ -19,6 +19,7 @@
 //!               message have one reader, order and layout, and ranks from 0, real-time senders first; no client sets alarms;
 //!               the sources of a state are states, at least two, with one layout, the same readers, and places from 0;
 //!               a client of several processes writes nothing, reads objects in which readers store nothing, and has no event count;
+//!               earlier values are kept for clients, as many as the queue holds at most;
 //!               each lane of a request has one queue of replies, from its real-time reader to its writer, which is not
 //! V5  triggers  a channel releases a reader if and only if the reader is a sporadic task with that trigger, and a sporadic
 //!               task has a trigger at least; a reader has
@@ -471,6 +472,14 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
         !(channel.broadcast && channel.writer.client),
         "client `{}` writes broadcast `{name}`",
         channel.writer.name
+    );
+    let keeps = channel.mechanism.clients_read() == ClientReads::StoringNothing
+        && channel.kind == ChannelKind::Queue
+        && channel.readers.iter().any(|reader| reader.client);
+    require!(
+        channel.history == 0 || keeps && channel.history <= channel.capacity,
+        "channel `{name}` keeps {} earlier values for clients, which it cannot",
+        channel.history
     );
     if parties.synchronous {
         let periodic = |party: &str| {

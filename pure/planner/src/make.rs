@@ -454,6 +454,7 @@ fn channel_plans(
             buffers: realisation.buffers,
             capacity: realisation.capacity,
             capacity_reason: realisation.capacity_reason.clone(),
+            history: channel.history,
             overflow: channel.overflow,
             sends_per_release: channel.sends_per_release,
             takes_per_release: if channel.kind == ChannelKind::Bulk { channel.takes_per_release } else { 1 },

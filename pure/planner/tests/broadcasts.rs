@@ -297,6 +297,42 @@ fn several_processes_cost_nothing() {
     assert_eq!(reported, "several processes of client `panel` have one place in channel `frames`");
 }
 
+/// What clients begin with is a part of what the broadcast holds; a plan that promises more, or to nobody, is refused.
+#[test]
+fn the_history_of_clients() {
+    let mut draft = draft(&["output", "recorder", "panel"]);
+    let least = proven(&draft).channels[0].capacity;
+    for (history, capacity) in [(0, least), (1, least), (least, least), (least + 5, least + 5)] {
+        draft.channels[0].history = history;
+        let plan = proven(&draft);
+        let frames = &plan.channels[0];
+        assert_eq!((frames.history, frames.capacity), (history, capacity));
+        let reason = frames.capacity_reason.as_deref();
+        assert_eq!(reason == Some("the values that a client begins with"), history > least);
+        let text = taut_plan::explain_channel(&plan, "frames").expect("a channel");
+        let line = format!("an end that a client makes begins with the {history} values before");
+        assert_eq!(text.contains(&line), history > 0);
+    }
+    let plan = proven(&draft);
+    let refused = |alter: &dyn Fn(&mut Plan)| {
+        let mut plan = plan.clone();
+        alter(&mut plan);
+        ValidPlan::new(plan).map(drop).expect_err("refused").to_string()
+    };
+    let reported = refused(&|plan| plan.channels[0].history += 1);
+    let kept = least + 6;
+    assert_eq!(
+        reported,
+        format!("channel `frames` keeps {kept} earlier values for clients, which it cannot")
+    );
+    draft.channels[0].to.retain(|reader| reader != "panel");
+    draft.channels[0].history = 0;
+    let mut alone = proven(&draft);
+    alone.channels[0].history = 1;
+    let reported = ValidPlan::new(alone).map(drop).expect_err("refused").to_string();
+    assert_eq!(reported, "channel `frames` keeps 1 earlier values for clients, which it cannot");
+}
+
 /// A reader without a bound is refused by the model; the planner says so of times that it cannot add up.
 #[test]
 fn a_delivery_without_a_bound() {

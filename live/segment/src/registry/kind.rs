@@ -208,6 +208,8 @@ impl NamedObject {
             size: bytes.max(1) as u64,
             triggered: false,
             event_count: None,
+            history: 0,
+            service: None,
         })
     }
 

@@ -163,6 +163,8 @@ pub(crate) fn entry(channel: &str, role: Role, offset: u64) -> ChannelEntry {
         size: 1024,
         triggered: false,
         event_count: None,
+        history: 0,
+        service: None,
     }
 }
 

@@ -652,6 +652,19 @@ impl<T, P> Clone for Reader<'_, T, P, Unpublished> {
     }
 }
 
+impl<T: Plain, P: DiscardPolicy> Reader<'_, T, P, Unpublished> {
+    /// Lets this follower begin with the last `count` values that were pushed: with as many of them as there are, and at most with
+    /// as many as the queue holds. Values that this end has taken come again, and nothing counts as lost. One load; the object does not change.
+    pub fn rewind(&mut self, count: u32) {
+        // I2: the last `capacity` values are in their slots. If the writer overtakes this end before it has copied them, a pop
+        // counts what is gone, as of any slow reader.
+        let tail = believed(self.view.shared_tail.load(Relaxed));
+        let head = tail.saturating_sub(u64::from(count).min(self.view.capacity));
+        self.view.head = Position::new(head, self.view.head.slots);
+        self.ahead = Ahead::NONE;
+    }
+}
+
 impl<'m, T: Plain, P: DiscardPolicy> Reader<'m, T, P> {
     fn attach(memory: &Claimed<'m>, capacity: u32, slots: usize) -> Self {
         let shared_head = memory.word(HEAD);

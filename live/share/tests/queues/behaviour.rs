@@ -28,6 +28,50 @@ fn bytes<const N: usize>(n: u64) -> [u8; N] {
     core::array::from_fn(|i| n.wrapping_mul(151).wrapping_add(i as u64 * 7 + 1) as u8)
 }
 
+/// A follower that rewinds begins with the last values, with as many as there are and as the queue holds, and counts what the
+/// writer overwrites before it has taken them.
+#[test]
+fn a_follower_begins_with_earlier_values() {
+    let place = Place::new(qrtwo::bytes::<[u64; 9]>(4, 8).unwrap());
+    // SAFETY: one writer, and followers, of one object in memory that begins with zeros
+    let (mut writer, follower) = unsafe {
+        let writer = qrtwo::writer::<[u64; 9]>(place.memory(), 4, 8).unwrap();
+        (writer, qrtwo::follower::<[u64; 9]>(place.memory(), 4, 8).unwrap())
+    };
+    let from = |count: u32| {
+        let mut follower = follower.clone();
+        follower.rewind(count);
+        let mut all = Vec::new();
+        while let Some(popped) = follower.pop().unwrap() {
+            assert_eq!(popped.lost, 0);
+            all.push(popped.value[0]);
+        }
+        all
+    };
+    assert_eq!(from(3), []);
+    (1..=2).for_each(|n| writer.push(&[n; 9]));
+    assert_eq!((from(0), from(1), from(3)), (vec![], vec![2], vec![1, 2]));
+    (3..=10).for_each(|n| writer.push(&[n; 9]));
+    assert_eq!((from(1), from(4), from(u32::MAX)), (vec![10], vec![7, 8, 9, 10], vec![7, 8, 9, 10]));
+    // Two of its four values go before it takes the first one.
+    let mut slow = follower.clone();
+    slow.rewind(4);
+    (11..=12).for_each(|n| writer.push(&[n; 9]));
+    let first = slow.pop().unwrap().unwrap();
+    assert_eq!((first.value[0], first.lost), (9, 2));
+    // What it has taken comes again.
+    slow.rewind(2);
+    assert_eq!(slow.pop().unwrap().unwrap().value[0], 11);
+    // Values that were copied ahead are forgotten.
+    let place = Place::new(qrtwo::bytes::<u64>(4, 8).unwrap());
+    let (mut writer, reader) = qrtwo::pair::<u64>(place.memory(), 4, 8).unwrap();
+    let mut ahead = reader.follower();
+    (1..=4).for_each(|n| writer.push(&n));
+    assert_eq!(ahead.pop().unwrap().unwrap().value, 1);
+    ahead.rewind(1);
+    assert_eq!((ahead.pop().unwrap().unwrap().value, ahead.pop()), (4, Ok(None)));
+}
+
 /// A watcher sees what the reader has not returned, also what it has copied ahead, and stores nothing.
 #[test]
 fn a_watcher_sees_what_waits() {

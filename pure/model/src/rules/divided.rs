@@ -97,6 +97,7 @@ fn replies(whole: &ChannelDraft, at: usize, caller: &str) -> Option<ChannelDraft
         sends_per_release: whole.takes_per_release,
         takes_per_release: 1,
         record: whole.record,
+        history: 0,
         capacity: None,
         overflow: OverflowPolicy::Reject,
         flow: Flow::Newest,

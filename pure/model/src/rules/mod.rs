@@ -20,6 +20,7 @@ mod divided;
 mod failures;
 mod faults;
 mod flows;
+mod history;
 mod messages;
 mod modes;
 mod names;
@@ -73,6 +74,7 @@ pub(crate) fn build(mut draft: Draft) -> (Option<Model>, Vec<Fault>) {
     requests::check(&draft, &links, &mut faults);
     broadcasts::check(&draft, &links, &mut faults);
     attached::check(&draft, &links, &mut faults);
+    history::check(&draft, &links, &mut faults);
     flows::check(&draft, &links, &mut faults);
     triggers::check(&draft, &names, &links, &mut faults);
     traffic::check(&draft, &links, &mut faults);
@@ -253,5 +255,6 @@ fn channel(channel: &ChannelDraft, link: Link) -> Option<Channel> {
         answers: channel.answers.clone(),
         broadcast: channel.broadcast,
         record: channel.record,
+        history: channel.history,
     })
 }

@@ -344,6 +344,11 @@ pub(crate) fn hold(
     // on that value.
     let from_real_time = model.is_real_time(channel.writer);
     let fits = |needed: u64| u32::try_from(needed).ok().filter(|needed| *needed <= CAPACITY_MAX);
+    // What clients find when they attach is a part of what the queue holds.
+    let keep = |capacity: u32, reason: String| match channel.history {
+        history if history > capacity => (history, "the values that a client begins with".to_owned()),
+        _ => (capacity, reason),
+    };
     match (channel.capacity, needed) {
         (Some(capacity), Some((needed, how))) if u64::from(capacity) < needed && from_real_time => {
             // Ask for the memory of the capacity that is needed.
@@ -353,8 +358,8 @@ pub(crate) fn hold(
         (Some(capacity), _) => realisation.capacity = capacity,
         (None, Some((needed, how))) => match fits(needed) {
             Some(capacity) => {
-                realisation.capacity = capacity.max(channel.sends_per_release);
-                realisation.capacity_reason = Some(how);
+                let (capacity, how) = keep(capacity.max(channel.sends_per_release), how);
+                (realisation.capacity, realisation.capacity_reason) = (capacity, Some(how));
             }
             None => {
                 realisation.capacity = CAPACITY_MAX;
@@ -365,14 +370,14 @@ pub(crate) fn hold(
             if from_real_time && !channel.readers.iter().any(|reader| model.is_real_time(*reader)) =>
         {
             let (capacity, reason) = second(model, channel);
-            realisation.capacity = capacity;
-            realisation.capacity_reason = Some(reason);
+            let (capacity, reason) = keep(capacity, reason);
+            (realisation.capacity, realisation.capacity_reason) = (capacity, Some(reason));
         }
         (None, None) => {
-            realisation.capacity = without_bound(channel);
             let nothing = "the number of waiting values has no bound, so the queue can be full: twice what its reader takes at \
                  once";
-            realisation.capacity_reason = Some(nothing.into());
+            let (capacity, reason) = keep(without_bound(channel), nothing.into());
+            (realisation.capacity, realisation.capacity_reason) = (capacity, Some(reason));
         }
     }
 }

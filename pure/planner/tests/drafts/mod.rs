@@ -102,6 +102,7 @@ pub fn queue(name: &str, from: &str, to: &str, payload: &str, capacity: Option<i
         answers: None,
         broadcast: false,
         record: false,
+        history: 0,
     }
 }
 

@@ -102,6 +102,7 @@ fn channel(channel: Channel) -> ChannelPlan {
         buffers: None,
         capacity: channel.capacity,
         capacity_reason: None,
+        history: 0,
         overflow: OverflowPolicy::Reject,
         sends_per_release: 1,
         takes_per_release: 1,
