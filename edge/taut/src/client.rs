@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use taut_run::{Attachment, ClientEnd, ClientRequests, Delivered, EndError, Overtaken, Payload};
+use taut_run::{Attachment, ClientEnd, ClientRequests, Delivered, EndError, NoValue, Overtaken, Payload};
 use taut_segment::{Error as SegmentError, Role};
 use taut_time::Duration;
 
@@ -27,10 +27,23 @@ pub struct Client {
 pub enum Liveness {
     /// It runs, or is about to.
     Running,
+    /// It runs, but the service of the task that writes this channel is paused or stopped; of an end alone.
+    Paused,
     /// It ended in order.
     Ended,
     /// It died.
     Died,
+}
+
+impl Liveness {
+    fn of(application: taut_segment::Liveness, runs: bool) -> Self {
+        match application {
+            taut_segment::Liveness::Alive if runs => Self::Running,
+            taut_segment::Liveness::Alive => Self::Paused,
+            taut_segment::Liveness::Ended => Self::Ended,
+            taut_segment::Liveness::Died => Self::Died,
+        }
+    }
 }
 
 /// Why a client cannot attach to an application, or to one of its channels.
@@ -109,11 +122,7 @@ impl Client {
 
     /// Whether the application lives; a system call that does not block.
     pub fn liveness(&self) -> Liveness {
-        match self.attachment.attached().alive() {
-            taut_segment::Liveness::Alive => Liveness::Running,
-            taut_segment::Liveness::Ended => Liveness::Ended,
-            taut_segment::Liveness::Died => Liveness::Died,
-        }
+        Liveness::of(self.attachment.attached().alive(), true)
     }
 
     /// The end of a channel that this client writes. At most one such end exists per channel at a time.
@@ -135,7 +144,7 @@ impl Client {
     }
 
     /// The end of a queue that this client reads. Any number of such ends may exist, each of which takes all values that
-    /// are sent after it was made; of a queue that rejects values, one at a time, which goes on where the last one stopped.
+    /// are sent after it was made, and before these the `history` of the channel; of a queue that rejects values, one at a time, which goes on where the last one stopped.
     ///
     /// # Errors
     /// [`AttachError`] if there is no such queue, it carries other values, or it has the one end that it may have.
@@ -195,6 +204,13 @@ impl<P: Payload> ClientReader<P> {
         self.end.latest()
     }
 
+    /// Whether the application lives, and the service runs whose task writes the state; of several sources, one of their services. A
+    /// system call that does not block. A service that pauses is noticed within some 20 ms.
+    pub fn liveness(&self) -> Liveness {
+        let (application, runs) = self.end.liveness();
+        Liveness::of(application, runs)
+    }
+
     /// As [`ClientReader::latest`], but borrows the value from this end's own copy: a large value, of more than a
     /// kilobyte, is not moved on its way.
     ///
@@ -238,10 +254,34 @@ impl<P: Payload> ClientReceiver<P> {
     /// As [`ClientReceiver::receive`], but if no value waits, sleeps until one comes, until the application has ended, or
     /// for at most `patience`; `None` if there is no value then.
     ///
-    /// If the manifest gives the channel `reception = "wait"`, the sender wakes this client. Otherwise the client looks
-    /// every millisecond. The death of the application ends the sleep within 0.1 s.
+    /// If the manifest gives the channel `reception = "wait"`, the sender wakes this client, and the end of the application, in whatever
+    /// way, ends the sleep within 10 ms. Otherwise the client looks every millisecond, and the end of the application wakes it.
     pub fn receive_within(&mut self, patience: Duration) -> Option<(u64, P)> {
         self.end.receive_within(patience)
+    }
+
+    /// By when the next value must come: at most this long after the last one that this end took, or after this call. `None`, as at
+    /// first: any time.
+    pub fn set_deadline(&mut self, deadline: Option<Duration>) {
+        self.end.set_deadline(deadline);
+    }
+
+    /// As [`ClientReceiver::receive_within`], but says what happened if no value comes: the deadline of this end is over, while the
+    /// sender's service runs or not, or the application has ended or died. Without a deadline it waits for a value or the application's
+    /// end.
+    ///
+    /// # Errors
+    /// [`NoValue`]. After [`NoValue::Overdue`] and [`NoValue::Paused`] the next value is due one deadline later; the values that were
+    /// sent before the application's end come before [`NoValue::Ended`] or [`NoValue::Died`].
+    pub fn receive_by_deadline(&mut self) -> Result<(u64, P), NoValue> {
+        self.end.receive_by_deadline()
+    }
+
+    /// Whether the application lives, and the service runs whose task sends. A system call that does not block. A service that pauses
+    /// is noticed within some 20 ms.
+    pub fn liveness(&self) -> Liveness {
+        let (application, runs) = self.end.liveness();
+        Liveness::of(application, runs)
     }
 
     /// How many values this end has lost so far: those that the queue dropped before this end had taken them. This end

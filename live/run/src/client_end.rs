@@ -17,13 +17,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use taut_lock::{EventCount, Listener};
 use taut_plan::{ClientReads, Mechanism, MechanismForm, Way};
-use taut_segment::{Attached, ChannelEntry, Liveness, Role};
+use taut_segment::{Attached, ChannelEntry, Liveness, Role, ServiceState};
 use taut_share::Memory;
 use taut_share::state::ReaderOvertaken;
 use taut_sys::clock;
 use taut_time::Duration;
 
 use crate::Payload;
+use crate::deadline::{NoValue, ReaderDeadline};
 use crate::message::Delivered;
 use crate::payload::{Own, Stamped};
 use crate::queue::{QueueShape, QueueSlot, QueueView, Wakes};
@@ -32,8 +33,8 @@ use crate::state::{Shape, StateSlot, StateView};
 
 /// How often a client looks for a value that does not wake it.
 const LOOK_NS: u64 = 1_000_000;
-/// How long a client sleeps before it looks whether the application is alive.
-const ALIVE_NS: u64 = 100_000_000;
+/// How long a client that a send wakes sleeps before it looks whether the application is alive.
+const ALIVE_NS: u64 = 10_000_000;
 
 /// A client's attachment to a running application; its ends of channels share it.
 #[derive(Debug)]
@@ -102,7 +103,7 @@ impl Attachment {
         // unless this client reads all of them.
         let (entry, hold) = self.hold::<P>(parts.first().copied().unwrap_or(channel), role)?;
         let kind = hold.protocol(entry).ok_or_else(|| EndError::Mechanism(channel.to_owned()))?;
-        Ok(ClientEnd { kind, sequence: 0, lost: 0, own: Own::new(), hold })
+        Ok(ClientEnd { kind, sequence: 0, lost: 0, own: Own::new(), deadline: None, hold })
     }
 
     /// The names of the parts that a channel of several writers has in this client's directory: lanes of a message, or sources
@@ -126,7 +127,7 @@ impl Attachment {
         }
         let hold = last.ok_or_else(|| EndError::Mechanism(String::new()))?;
         let kind = EndKind::Read(Sources::new(sources));
-        Ok(ClientEnd { kind, sequence: 0, lost: 0, own: Own::new(), hold })
+        Ok(ClientEnd { kind, sequence: 0, lost: 0, own: Own::new(), deadline: None, hold })
     }
 
     /// The entry of a channel, and the hold of an end of it.
@@ -247,6 +248,7 @@ pub struct ClientEnd<P: Payload> {
     sequence: u64,
     lost: u64,
     own: Own<P>,
+    deadline: Option<ReaderDeadline>,
     hold: Hold,
 }
 
@@ -366,41 +368,92 @@ impl<P: Payload> ClientEnd<P> {
     /// As [`ClientEnd::receive`], but if no value waits, sleeps until one comes, until the application has ended, or for at
     /// most `patience`. `None` if there is no value then.
     ///
-    /// If the application does not wake this client, it looks every millisecond. It notices within 0.1 s that the
-    /// application has ended.
+    /// If the application does not wake this client, it looks every millisecond, and the end of the application wakes it. Otherwise
+    /// it notices within 10 ms that the application has ended, in whatever way.
     pub fn receive_within(&mut self, patience: Duration) -> Option<(u64, P)> {
         let end_ns = clock::monotonic_ns().saturating_add(patience.as_ns());
+        self.receive_until(end_ns).ok()
+    }
+
+    /// By when the next value must come: at most this long after the last one, or after this call; `None`, as at first: any time.
+    pub fn set_deadline(&mut self, deadline: Option<Duration>) {
+        self.deadline = deadline.map(|every| ReaderDeadline::new(every, clock::monotonic_ns()));
+    }
+
+    /// As [`ClientEnd::receive`], but if no value waits, sleeps until one comes or the deadline of this end is over.
+    ///
+    /// # Errors
+    /// [`NoValue`] says why no value came. [`NoValue::Ended`] and [`NoValue::Died`] come as soon as the application has ended, as
+    /// [`ClientEnd::receive_within`] notices it, and once all values that it sent before are taken.
+    pub fn receive_by_deadline(&mut self) -> Result<(u64, P), NoValue> {
+        let end_ns = self.deadline.as_ref().map_or(u64::MAX, ReaderDeadline::at_ns);
+        let found = self.receive_until(end_ns);
+        let now_ns = clock::monotonic_ns();
+        match found {
+            Ok(found) => {
+                self.deadline.iter_mut().for_each(|deadline| deadline.came(now_ns));
+                Ok(found)
+            }
+            Err(Liveness::Ended) => Err(NoValue::Ended),
+            Err(Liveness::Died) => Err(NoValue::Died),
+            Err(Liveness::Alive) => {
+                self.deadline.iter_mut().for_each(|deadline| deadline.missed(now_ns));
+                Err(if self.liveness().1 { NoValue::Overdue } else { NoValue::Paused })
+            }
+        }
+    }
+
+    /// The oldest value that waits, or the first that comes until `end_ns`; otherwise whether the application is alive.
+    fn receive_until(&mut self, end_ns: u64) -> Result<(u64, P), Liveness> {
         let listener = if let EndKind::Receive(_, listener) = &self.kind { listener.clone() } else { None };
         loop {
             // The epoch is read before the look, so that no wake is missed.
             let epoch = listener.as_ref().map(Listener::epoch);
             if let Some(found) = self.receive() {
-                return Some(found);
+                return Ok(found);
             }
-            let now_ns = clock::monotonic_ns();
-            if now_ns >= end_ns || self.hold.place.attached.alive() != Liveness::Alive {
+            let (now_ns, alive) = (clock::monotonic_ns(), self.hold.place.attached.alive());
+            if now_ns >= end_ns || alive != Liveness::Alive {
                 // What was sent last may have come after the look above.
-                return self.receive();
+                return self.receive().ok_or(alive);
             }
             match listener.as_ref().zip(epoch) {
                 Some((listener, epoch)) => {
                     let _ = listener.wait(epoch, Some(end_ns.min(now_ns.saturating_add(ALIVE_NS))));
                 }
-                None => clock::sleep_until(end_ns.min(now_ns.saturating_add(LOOK_NS))),
+                None => {
+                    let patience = std::time::Duration::from_nanos(LOOK_NS.min(end_ns - now_ns));
+                    self.hold.place.attached.wait_for_end(patience);
+                }
             }
         }
     }
 
+    /// The owner's entry for this end's channel.
+    fn entry(&self) -> Option<&ChannelEntry> {
+        self.hold.place.attached.directory().entry(&self.hold.channel)
+    }
+
     /// How many values the queue holds; 0 of a state.
     pub(crate) fn capacity(&self) -> u32 {
-        let entries = self.hold.place.attached.directory().entries();
-        let own = entries.iter().find(|entry| entry.channel == self.hold.channel);
-        own.map_or(0, |entry| entry.capacity)
+        self.entry().map_or(0, |entry| entry.capacity)
     }
 
     /// Numbers values from the next after `before`.
     pub(crate) fn count_from(&mut self, before: u64) {
         self.sequence = before;
+    }
+
+    /// Whether the application lives, and whether the service runs whose task writes the channel; of several sources, whether one of
+    /// these services does. A client that writes counts as running.
+    pub fn liveness(&self) -> (Liveness, bool) {
+        let attached = &self.hold.place.attached;
+        let whole =
+            |channel: &str| channel.split_once('/').map_or(channel.to_owned(), |(whole, _)| whole.to_owned());
+        let own = whole(&self.hold.channel);
+        let mut parts = attached.directory().entries().iter().filter(|entry| whole(&entry.channel) == own);
+        let runs = parts.any(|entry| attached.service_of(entry) == ServiceState::Running);
+        (attached.alive(), runs)
     }
 
     /// Whether the application runs.

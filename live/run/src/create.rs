@@ -164,7 +164,17 @@ impl<'a, 'p> Create<'a, 'p> {
             self.watch::<P>(plan)?;
         }
         let channel = index(position);
-        Ok(QueueReader { view, listener, channel, lost: 0, owner, of_several, own: Own::new() })
+        let (lost, deadline, own) = (0, None, Own::new());
+        let sender = self.sending_service(plan);
+        Ok(QueueReader { view, listener, channel, lost, owner, of_several, sender, deadline, own })
+    }
+
+    /// The service of the task that writes a channel.
+    fn sending_service(&self, plan: &ChannelPlan) -> Option<usize> {
+        let all = self.app.plan;
+        let task = all.task(&plan.writer.name).filter(|_| !plan.writer.client)?;
+        let name = all.tasks[task].service.as_ref()?;
+        all.services.iter().position(|service| service.name == *name)
     }
 
     /// What a send to a queue or a bulk channel wakes.

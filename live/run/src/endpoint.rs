@@ -12,6 +12,8 @@ use taut_sys::clock;
 use taut_time::Duration;
 use zerocopy::IntoBytes;
 
+use crate::control::State;
+use crate::deadline::{NoValue, ReaderDeadline};
 use crate::job::EventRecorder;
 use crate::locked::Locked;
 use crate::message::Delivered;
@@ -223,6 +225,9 @@ pub struct QueueReader<'p, P: Payload> {
     pub(crate) owner: Option<u16>,
     /// The task, if it is one of several readers that the recording tells apart.
     pub(crate) of_several: Option<u16>,
+    /// The service of the task that sends.
+    pub(crate) sender: Option<usize>,
+    pub(crate) deadline: Option<ReaderDeadline>,
     pub(crate) own: Own<P>,
 }
 
@@ -289,6 +294,41 @@ impl<P: Payload> QueueReader<'_, P> {
                 return None;
             }
             context.wait(self.listener.as_ref().zip(epoch), changes.as_ref(), end_ns);
+        }
+    }
+
+    /// By when a best-effort task must get the next value: at most this long after the last one, or after this call; `None`, as at
+    /// first: any time.
+    pub fn set_deadline(&mut self, deadline: Option<Duration>) {
+        self.deadline = deadline.map(|every| ReaderDeadline::new(every, clock::monotonic_ns()));
+    }
+
+    /// As [`QueueReader::receive`], but if no value waits, sleeps until one comes or the deadline of this end is over.
+    ///
+    /// It looks or is woken as by [`QueueReader::receive_within`].
+    ///
+    /// # Errors
+    /// [`NoValue`] says why no value came: [`NoValue::Ended`] if the task is to stop ([`Context::stopping`]) and no value waits.
+    pub fn receive_by_deadline(&mut self, context: &mut Context<'_>) -> Result<P, NoValue> {
+        loop {
+            let end_ns = self.deadline.as_ref().map_or(u64::MAX, ReaderDeadline::at_ns);
+            let is_stopping = context.stopping();
+            let left = Duration::from_ns(end_ns.saturating_sub(clock::monotonic_ns()));
+            let found = self.receive_within(context, left);
+            let now_ns = clock::monotonic_ns();
+            if let Some(value) = found {
+                self.deadline.iter_mut().for_each(|deadline| deadline.came(now_ns));
+                return Ok(value);
+            }
+            if is_stopping {
+                return Err(NoValue::Ended);
+            }
+            if now_ns >= end_ns {
+                self.deadline.iter_mut().for_each(|deadline| deadline.missed(now_ns));
+                let state =
+                    self.sender.map_or(State::Running, |service| context.control().view(service).state());
+                return Err(if state == State::Running { NoValue::Overdue } else { NoValue::Paused });
+            }
         }
     }
 

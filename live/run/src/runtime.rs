@@ -12,6 +12,7 @@ use taut_event::values::VALUES_FILE;
 use taut_event::{Ending, Kind};
 use taut_exec::{Exec, Wanted};
 use taut_plan::Plan;
+use taut_segment::ServiceState;
 use taut_sys::crash::LeftToGuardian;
 use taut_sys::safe_state::{self, ThreadEnd};
 use taut_sys::{clock, interrupt, process, thread};
@@ -20,7 +21,7 @@ use taut_trace::{Drain, RecordingSink, RecordingWriter, RingOwner, ValueDrain, r
 
 use crate::Error;
 use crate::app::{Code, TaskCode};
-use crate::control::{Control, Reason};
+use crate::control::{Control, Reason, State};
 use crate::device::Device;
 use crate::device_thread::DeviceThread;
 use crate::dispatch::Dispatch;
@@ -423,12 +424,28 @@ impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
 
     /// Reports release 0 to the clients, to the recording, and to the person who runs the application.
     fn report_start(&mut self, origin_ns: u64) {
+        self.publish_services();
         if let Some(segment) = self.maps.segment() {
             segment.set_running();
         }
         let boot_ns = self.config.spawned_ns.map(|spawned| origin_ns.saturating_sub(spawned));
         self.recording.append_own(Kind::Begin, origin_ns, boot_ns.unwrap_or(0));
         self.observer.started(self.spawner.plan, boot_ns.map(Duration::from_ns));
+    }
+
+    /// Publishes to the clients which services run: a store for each.
+    fn publish_services(&self) {
+        let Some(segment) = self.maps.segment() else { return };
+        for (service, steered) in (0u16..).zip(&self.spawner.control.services) {
+            segment.set_service(
+                service,
+                match steered.view().state() {
+                    State::Running => ServiceState::Running,
+                    State::Paused => ServiceState::Paused,
+                    State::Stopped => ServiceState::Stopped,
+                },
+            );
+        }
     }
 
     /// Empties the rings until the time is over, a signal comes or something stops the application.
@@ -443,6 +460,7 @@ impl<'scope, 'p: 'scope, W: RecordingSink> MainThread<'_, 'scope, '_, 'p, W> {
             }
             let left_ns = end_ns.map_or(u64::MAX, |end| end.saturating_sub(now_ns));
             control.wait_until(now_ns.saturating_add(ROUND_NS.min(left_ns)));
+            self.publish_services();
             self.recording.last_if_ending();
             lookout.look(clock::monotonic_ns(), false, places, &mut |record| self.recording.append(record));
             self.recording.empty();
