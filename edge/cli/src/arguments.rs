@@ -537,6 +537,9 @@ pub(crate) struct Doctor {
 
 #[derive(Debug, Args)]
 pub(crate) struct Ps {
+    /// List also what the applications of this user offer to clients: channels, their values, and how many processes are attached.
+    #[arg(long)]
+    pub(crate) channels: bool,
     /// How to print the list.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,

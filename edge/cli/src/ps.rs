@@ -3,8 +3,11 @@
 
 //! `taut ps`: the applications that run on this machine.
 
+use std::fmt::Write;
+
 use taut_boot::{Applications, RunningApplication};
-use taut_sys::clock;
+use taut_segment::{ChannelEntry, Error, Offer, OfferedClient, offered};
+use taut_sys::{clock, process};
 use taut_time::shown;
 
 use crate::arguments::{Format, Ps};
@@ -21,9 +24,19 @@ pub(crate) fn ps(arguments: &Ps) -> Result<Outcome, Failure> {
     let now_ns = clock::monotonic_ns();
     match arguments.format {
         Format::Human if running.is_empty() => outln!("no application runs"),
+        Format::Human if arguments.channels => {
+            running.iter().for_each(|of| out!("{}", channels(&of.app, &offer_of(of))));
+        }
         Format::Human => out!("{}", table(&running, now_ns)),
         Format::Json => {
-            let applications: Vec<_> = running.iter().map(|application| json(application, now_ns)).collect();
+            let one = |of: &RunningApplication| {
+                let mut one = json(of, now_ns);
+                if arguments.channels {
+                    one["offers"] = json_of_offer(&offer_of(of));
+                }
+                one
+            };
+            let applications: Vec<_> = running.iter().map(one).collect();
             outln!(
                 "{:#}",
                 serde_json::json!({ "schema_version": SCHEMA_VERSION, "applications": applications })
@@ -53,6 +66,71 @@ fn table(running: &[RunningApplication], now_ns: u64) -> String {
     columns(["application", "process", "user", "cpus", "real-time", "memory", "runs for"], &rows)
 }
 
+/// What an application offers to clients; if this is not known, why. Applications of other users have other folders.
+fn offer_of(of: &RunningApplication) -> Result<Offer, String> {
+    if of.uid != process::effective_uid() {
+        return Err(format!("not listed: it belongs to user {}", of.uid));
+    }
+    match offered(&of.app) {
+        // An application without clients has no listener.
+        Err(Error::NotRunning { .. }) => Ok(Offer { clients: Vec::new(), complete: true }),
+        offer => offer.map_err(|error| error.to_string()),
+    }
+}
+
+/// What an application offers to clients, in lines.
+fn channels(app: &str, offer: &Result<Offer, String>) -> String {
+    let mut text = format!("  {app}\n");
+    let offer = match offer {
+        Ok(offer) if offer.clients.is_empty() => return text + "    has no clients\n",
+        Ok(offer) => offer,
+        Err(why) => return text + &format!("    {why}\n"),
+    };
+    for OfferedClient { client, max_attached, attached, directory } in &offer.clients {
+        let _ = writeln!(text, "    {client}: {attached} of {max_attached} attached");
+        for of in directory.entries() {
+            let bytes = shown::size(of.value_size.into());
+            let _ = write!(text, "      {} {}: {}, {bytes}", of.role, of.channel, of.layout);
+            let _ = if of.history > 0 { write!(text, ", begins with {} before", of.history) } else { Ok(()) };
+            text.push('\n');
+        }
+    }
+    if !offer.complete {
+        text += "    and more than a reply holds\n";
+    }
+    text
+}
+
+/// What an application offers to clients: `clients`, and whether these are all; or `error`.
+fn json_of_offer(offer: &Result<Offer, String>) -> serde_json::Value {
+    let offer = match offer {
+        Ok(offer) => offer,
+        Err(why) => return serde_json::json!({ "error": why }),
+    };
+    let channel = |of: &ChannelEntry| {
+        serde_json::json!({
+            "channel": of.channel,
+            "does": of.role.word(),
+            "mechanism": of.mechanism,
+            "layout": of.layout,
+            "value_bytes": of.value_size,
+            "capacity": of.capacity,
+            "history": of.history,
+        })
+    };
+    let client = |of: &OfferedClient| {
+        let channels: Vec<_> = of.directory.entries().iter().map(channel).collect();
+        serde_json::json!({
+            "client": of.client,
+            "max_attached": of.max_attached,
+            "attached": of.attached,
+            "channels": channels,
+        })
+    };
+    let clients: Vec<_> = offer.clients.iter().map(client).collect();
+    serde_json::json!({ "clients": clients, "complete": offer.complete })
+}
+
 fn json(of: &RunningApplication, now_ns: u64) -> serde_json::Value {
     let cores: Vec<_> = of
         .cores
@@ -76,6 +154,35 @@ mod tests {
     use taut_plan::Size;
 
     use super::*;
+
+    #[test]
+    fn what_an_application_offers() {
+        let line = "forces reads mechanism=broadcast value=12 capacity=64 readers=1 offset=128 size=8192 triggered=no waits=no \
+                    history=20 service=no layout=stroke:u64,newtons:f32\n";
+        let client = |client: &str, max_attached, text| OfferedClient {
+            client: client.to_owned(),
+            max_attached,
+            attached: 1,
+            directory: taut_segment::Directory::from_text(text).expect("a directory"),
+        };
+        let clients = vec![client("panel", 8, line), client("ui", 1, "")];
+        let offer = Ok(Offer { clients, complete: false });
+        let expected = "  press\n    panel: 1 of 8 attached\n      reads forces: stroke:u64,newtons:f32, 12 B, begins with 20 before\n    \
+                        ui: 1 of 1 attached\n    and more than a reply holds\n";
+        assert_eq!(channels("press", &offer), expected);
+        let said = json_of_offer(&offer);
+        assert_eq!((&said["complete"], &said["clients"][0]["max_attached"]), (&false.into(), &8.into()));
+        let channel = &said["clients"][0]["channels"][0];
+        let fields = ["channel", "does", "layout", "value_bytes", "capacity", "history"]
+            .map(|key| channel[key].clone());
+        let expected = serde_json::json!(["forces", "reads", "stroke:u64,newtons:f32", 12, 64, 20]);
+        assert_eq!(serde_json::Value::from(fields.to_vec()), expected);
+        let unknown = Err("not listed".to_owned());
+        assert_eq!(channels("press", &unknown), "  press\n    not listed\n");
+        assert_eq!(json_of_offer(&unknown), serde_json::json!({ "error": "not listed" }));
+        let none = Ok(Offer { clients: Vec::new(), complete: true });
+        assert_eq!(channels("press", &none), "  press\n    has no clients\n");
+    }
 
     #[test]
     fn each_application_is_a_line() {

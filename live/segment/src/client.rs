@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
@@ -66,7 +66,14 @@ pub fn attach_in(folder: &Path, app: &str, client: &str) -> Result<Attached, Err
     Attached::attach(Folder::Given(folder), app, client)
 }
 
-fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached, Error> {
+/// Connects to an application's listener, and lets `converse` ask it for `client`, until the deadline that this sets.
+pub(crate) fn attach_to<T>(
+    path: &Path,
+    own: bool,
+    app: &str,
+    client: &str,
+    converse: impl Fn(OwnedFd, Peer, Instant) -> Result<T, Error>,
+) -> Result<T, Error> {
     let deadline = Instant::now() + PATIENCE;
     let socket = folder::socket(path, app)?;
     if !is_name(client) {
@@ -94,7 +101,7 @@ fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached
                 if process::is_gone(owner.pid) {
                     return Err(stale());
                 }
-                converse(connection, owner, app, client, deadline)
+                converse(connection, owner, deadline)
             }
             // The owner's backlog was full until the deadline.
             Err(error) if error.would_block() => Err(Error::TurnedAway { app: app.to_owned() }),
@@ -126,18 +133,17 @@ fn is_missing(error: taut_sys::Error) -> bool {
     error.errno == taut_sys::ENOENT
 }
 
-/// Sends the request, and checks the answer.
-fn converse(
-    connection: OwnedFd,
-    owner: Peer,
+/// Sends the request, and checks the answer's head: the reply, its files, and its text.
+pub(crate) fn exchange(
+    connection: BorrowedFd<'_>,
     app: &str,
     client: &str,
     deadline: Instant,
-) -> Result<Attached, Error> {
-    let mut answer = Answer { connection: &connection, app, deadline, files: Vec::new() };
+) -> Result<(Reply, Vec<(Extent, OwnedFd)>, String), Error> {
+    let mut answer = Answer { connection, app, deadline, files: Vec::new() };
     // A fresh socket takes all of these few bytes at once. If the listener has closed already, it may have sent the
     // reason.
-    let _ = socket::send(connection.as_fd(), &message::request(client), &[]);
+    let _ = socket::send(connection, &message::request(client), &[]);
     let mut head = [0; REPLY_HEAD];
     answer.read(&mut head)?;
     let reply = Reply::read(&head)?;
@@ -147,8 +153,24 @@ fn converse(
     let mut text = vec![0; reply.text_len];
     answer.read(&mut text)?;
     let files = answer.files;
+    if reply.version != PROTOCOL_VERSION || reply.code == Refusal::Version as u16 {
+        return Err(Error::WrongProtocolVersion { ours: PROTOCOL_VERSION, theirs: reply.version });
+    }
+    if reply.code != 0 {
+        return Err(refusal(reply.code, app, client, &text));
+    }
+    if files.len() != extents.len() {
+        return Err(Error::NotAnApplication { problem: FILES_DIFFER });
+    }
+    let text =
+        String::from_utf8(text).map_err(|_| Error::NotAnApplication { problem: "its text is not UTF-8" })?;
+    Ok((reply, extents.into_iter().zip(files).collect(), text))
+}
+
+/// Why an application refuses a request.
+fn refusal(code: u16, app: &str, client: &str, text: &[u8]) -> Error {
     // The reason is for a person to read, and comes from a process that is not trusted.
-    let reason = || String::from_utf8_lossy(&text).chars().filter(|c| !c.is_control()).collect();
+    let reason = || String::from_utf8_lossy(text).chars().filter(|c| !c.is_control()).collect();
     let refusals = [
         (Refusal::UnknownClient, Error::UnknownClient { client: client.to_owned(), reason: reason() }),
         (Refusal::NameTaken, Error::NameTaken { client: client.to_owned(), reason: reason() }),
@@ -158,27 +180,31 @@ fn converse(
             Error::NotAnApplication { problem: "it does not understand the request of this client" },
         ),
     ];
-    if reply.version != PROTOCOL_VERSION || reply.code == Refusal::Version as u16 {
-        return Err(Error::WrongProtocolVersion { ours: PROTOCOL_VERSION, theirs: reply.version });
-    }
-    if reply.code != 0 {
-        let refusal = refusals.into_iter().find(|(code, _)| *code as u16 == reply.code);
-        let unknown = Error::NotAnApplication { problem: "it refuses with an unknown code" };
-        return Err(refusal.map_or(unknown, |(_, error)| error));
-    }
-    if extents.is_empty() || files.len() != extents.len() {
+    let refusal = refusals.into_iter().find(|(known, _)| *known as u16 == code);
+    let unknown = Error::NotAnApplication { problem: "it refuses with an unknown code" };
+    refusal.map_or(unknown, |(_, error)| error)
+}
+
+/// Attaches over a connection.
+fn converse(
+    connection: OwnedFd,
+    owner: Peer,
+    app: &str,
+    client: &str,
+    deadline: Instant,
+) -> Result<Attached, Error> {
+    let (reply, files, text) = exchange(connection.as_fd(), app, client, deadline)?;
+    if files.is_empty() {
         return Err(Error::NotAnApplication { problem: FILES_DIFFER });
     }
-    let text =
-        String::from_utf8(text).map_err(|_| Error::NotAnApplication { problem: "its text is not UTF-8" })?;
     let directory =
         Directory::from_text(&text).map_err(|error| Error::Directory { client: client.to_owned(), error })?;
-    let (maps, header) = open(extents.into_iter().zip(files).collect(), reply, &directory, client)?;
+    let (maps, header) = open(files, reply, &directory, client)?;
     Ok(Attached { connection, process: process::pid(), maps, directory, header, owner })
 }
 
 struct Answer<'a> {
-    connection: &'a OwnedFd,
+    connection: BorrowedFd<'a>,
     app: &'a str,
     deadline: Instant,
     files: Vec<OwnedFd>,
@@ -192,8 +218,8 @@ impl Answer<'_> {
             if left.is_zero() {
                 return Err(Error::NoAnswer { app: self.app.to_owned() });
             }
-            socket::poll(&mut [Poll::readable(self.connection.as_fd())], Some(left))?;
-            match socket::receive(self.connection.as_fd(), buffer) {
+            socket::poll(&mut [Poll::readable(self.connection)], Some(left))?;
+            match socket::receive(self.connection, buffer) {
                 Ok(received) if received.bytes == 0 => {
                     return Err(Error::TurnedAway { app: self.app.to_owned() });
                 }
@@ -305,7 +331,9 @@ impl Drop for Attached {
 impl Attached {
     pub(crate) fn attach(folder: Folder<'_>, app: &str, client: &str) -> Result<Self, Error> {
         let (path, own) = folder.resolve();
-        attach_to(&path, own, app, client)
+        attach_to(&path, own, app, client, |connection, owner, deadline| {
+            converse(connection, owner, app, client, deadline)
+        })
     }
 
     /// Whether the owner is alive. One short system call, no allocation: cheap enough for every frame.

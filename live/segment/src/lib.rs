@@ -136,6 +136,11 @@
 //! connection open and sends nothing more: any byte that it sends ends the connection. A request must arrive within
 //! two seconds; the listener closes a refused connection.
 //!
+//! A request for the name `_channels`, which no client has, lists what the application offers ([`offered`]). The reply has no files,
+//! hash, epoch and size, and the listener closes the connection. Its text holds, for each client in the owner's order, the line
+//! `#NAME max=8 attached=3` (how many processes may be attached, and how many are) and the client's directory. If this is longer than
+//! 64 KiB, the last line is `#`, and the clients that would not fit are left out.
+//!
 //! # How long an attach takes
 //!
 //! An attach is one request and one reply. The client sleeps and asks again only if the backlog is full or the owner
@@ -166,6 +171,7 @@ mod folder;
 mod header;
 mod listener;
 mod message;
+mod offer;
 mod owner;
 pub mod registry;
 
@@ -178,6 +184,7 @@ pub use folder::{
 };
 pub use header::{HEADER_BYTES, OwnerState, SERVICES_MAX, ServiceState};
 pub use listener::{AttachedClient, ListenerReport};
+pub use offer::{Offer, OfferedClient, offered, offered_in};
 pub use owner::{ClientGrant, Owner};
 
 /// The format of segments that this crate makes and accepts.

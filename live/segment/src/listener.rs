@@ -21,6 +21,7 @@ use crate::directory::Directory;
 use crate::files::Extent;
 use crate::header::Header;
 use crate::message::{self, REQUEST_LIMIT, Refusal, Request};
+use crate::offer::{self, LISTING};
 
 /// The most connections that hold no name yet.
 const GREETING_LIMIT: usize = 32;
@@ -251,6 +252,10 @@ impl SegmentListener {
                 }
                 let answer = match Request::read(request) {
                     Request::Partial => return Fate::Keep,
+                    Request::Whole(LISTING) if self.permitted(connection.fd.as_fd()) => {
+                        connections[index].phase = self.list(connections);
+                        return self.send(&mut connections[index]);
+                    }
                     Request::Wrong(refusal) => Err((refusal, complaint(refusal))),
                     Request::Whole(name) => {
                         let name = name.to_owned();
@@ -269,6 +274,16 @@ impl SegmentListener {
                 Ok(_) => Fate::Drop,
             },
         }
+    }
+
+    /// The reply that lists what the application offers; it gives no memory, and holds no name.
+    fn list(&self, connections: &[Connection]) -> Phase {
+        let holds = |grant: usize| {
+            let live = |of: &&Connection| of.phase.holds() == Some(grant) && !gone(of);
+            connections.iter().filter(live).count()
+        };
+        let reply = message::granted(&offer::text(&self.grants, holds), std::iter::empty(), [0; 3]);
+        Phase::Answering { reply, sent: 0, grant: None }
     }
 
     /// Checks whether the peer may have this name; returns the position of the name's grant.

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use support::*;
-use taut_segment::{Error, Liveness, attach_in};
+use taut_segment::{Error, Liveness, Offer, attach_in, offered_in};
 use taut_sys::memory::{self, Seals};
 use taut_sys::{signals, socket};
 
@@ -109,6 +109,31 @@ fn nonsense_gets_its_reply() {
     }
     assert!(attach_in(folder.path(), APP, "viewer").is_ok());
     keeper.release();
+}
+
+/// A stranger may ask what there is: it takes no name, whoever holds one, and learns how many do.
+#[test]
+fn the_list_takes_no_name() {
+    let folder = folder();
+    let mut keeper = keeper(folder.path());
+    let seen = |offer: &Offer| {
+        assert!(offer.complete);
+        let all = offer.clients.iter().map(|of| (of.client.clone(), of.max_attached, of.attached));
+        all.collect::<Vec<_>>()
+    };
+    let both = |ui| [("ui".to_owned(), 1, ui), ("viewer".to_owned(), 1, 0)];
+    assert_eq!(seen(&offered_in(folder.path(), APP).unwrap()), both(0));
+    let ui = attach_in(folder.path(), APP, "ui").unwrap();
+    for _ in 0..5 {
+        let offer = offered_in(folder.path(), APP).unwrap();
+        assert_eq!(seen(&offer), both(1));
+        assert_eq!(offer.clients[0].directory, *ui.directory());
+    }
+    drop(ui);
+    others_still_attach(folder.path());
+    assert_eq!(ask(&mut keeper)["refused"], "0");
+    keeper.release();
+    assert!(matches!(offered_in(folder.path(), APP), Err(Error::NotRunning { .. })));
 }
 
 #[test]
