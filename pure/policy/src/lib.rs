@@ -42,6 +42,7 @@
 //! | [`server::Served`] | servers of requests; the rule treats each as a task |
 //! | [`Budget`], [`Overrun`] | how long a job may run, and what happens to a job that takes longer or is late |
 //! | [`Background`] | jobs that run below all others |
+//! | [`ReleaseGrid`] | the releases of a task that follows a [`DeviceClock`] |
 //!
 //! **Indices.** The index of a task is its position on its core; that of a resource is its position among the
 //! resources that the core knows. Rules check both: a call that breaks the rules returns [`Misuse`] and changes
@@ -63,6 +64,7 @@ mod budget;
 pub mod ceiling;
 mod channel;
 mod core;
+mod device_clock;
 mod dfp;
 mod edf;
 mod failure;
@@ -75,6 +77,7 @@ mod msrp;
 mod protocol;
 pub mod queue;
 mod ranked;
+mod release_grid;
 mod rule;
 mod sections;
 pub mod server;
@@ -92,6 +95,7 @@ pub use channel::{
     ChannelKind, Flow, LINE_BYTES, LatePolicy, MessageOrder, OverflowPolicy, PAYLOAD_NUMBER_BYTES, Reception,
     STAMP_BYTES,
 };
+pub use device_clock::{DRIFT_PPM_MAX, DeviceClock, TICKS_UNSEEN_MAX};
 pub use dfp::Dfp;
 pub use edf::Edf;
 pub use failure::{AfterFailure, FailureRemedy, OnFailure, RESTARTS_MAX, ServiceStart};
@@ -105,6 +109,7 @@ pub use protocol::{
     GlobalRule, HolderRank, LocalRule, LockingProtocol, QueueOrder, SchedulingPolicy, Waiting,
 };
 pub use ranked::Slot;
+pub use release_grid::{GridRelease, GridState, ReleaseGrid};
 pub use rule::{Global, GlobalAnswer, Grant, LocalAnswer, LockParty, Locking, Misuse, Scheduler};
 pub use sections::{LocalResource, Uncontended};
 pub use server::ServerPolicy;
