@@ -45,7 +45,7 @@ pub use taut_run::{
     Looper, MessageHandler, MessageReader, ModeError, NoValue, OneOf, Overtaken, Payload, PublishError,
     QueueReader, QueueWriter, ReceivedBlock, ReceivedRequest, Receiver, RequestNumber, RequestReader,
     RequestWriter, Resource, SendError, Service, ServiceError, State, StateReader, StateWriter, Task,
-    Unknown, Words, errors, layout, payload_with, zerocopy,
+    TickReporter, Unknown, Words, errors, layout, payload_with, zerocopy,
 };
 pub use taut_scope::{Exceeded, Scope};
 pub use taut_time::{Duration, Instant};
@@ -150,6 +150,9 @@ macro_rules! errln {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/devices.md")]
 mod devices {}
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/clocks.md")]
+mod clocks {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/generated.md")]
 mod generated {}

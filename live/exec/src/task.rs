@@ -44,6 +44,7 @@ pub struct TaskSetup {
     pub(crate) donates: bool,
     pub(crate) backlog: Option<u32>,
     pub(crate) reconsidered: bool,
+    pub(crate) begins: bool,
 }
 
 impl TaskSetup {
@@ -68,6 +69,7 @@ impl TaskSetup {
             donates: false,
             backlog: None,
             reconsidered: false,
+            begins: false,
         }
     }
 
@@ -167,6 +169,13 @@ impl TaskSetup {
     #[must_use]
     pub fn reconsidered(mut self) -> Self {
         self.reconsidered = true;
+        self
+    }
+
+    /// Its first job arrives at release 0, without the work being asked for it. For tasks with [`Release::Polled`].
+    #[must_use]
+    pub fn begins(mut self) -> Self {
+        self.begins = true;
         self
     }
 

@@ -24,6 +24,7 @@ use crate::body::Body;
 use crate::broadcast::BroadcastPlaces;
 use crate::create::{Create, PartyPosition};
 use crate::device::{Device, DeviceBody};
+use crate::device_clock::{ClockedBody, NewestTick};
 use crate::dispatch::Dispatch;
 use crate::flow::{Flows, TaskFlows};
 use crate::lifecycle::Timing;
@@ -72,6 +73,8 @@ pub struct App<'p> {
     pub(crate) device_taken: Option<Device>,
     /// The same, once it is known that the device thread of the task's core watches it.
     device_watched: Option<Device>,
+    /// The newest ticks of clocks, by the name of each, and whether somebody has the end that reports them.
+    pub(crate) clocks: HashMap<String, (NewestTick, bool)>,
     /// What a bench adds to the ends of channels, if the application is in one.
     pub(crate) bench: Option<BenchChannels<'p>>,
     /// What the components took from the heap.
@@ -141,6 +144,7 @@ impl<'p> App<'p> {
             broadcasts: Vec::new(),
             unanswered: Vec::new(),
             devices: HashMap::new(),
+            clocks: HashMap::new(),
             device_taken: None,
             device_watched: None,
             bench: None,
@@ -343,10 +347,20 @@ impl<'p> App<'p> {
             let device = self.device_taken.take().ok_or_else(|| Error::Unused(format!("device `{name}`")))?;
             return self.add_task_of_device(task, timing, code, device);
         }
+        if let Some(clock) = timing.clock.clone() {
+            let newest = self.clock(&clock.name).0.clone();
+            let body = Box::new(ClockedBody::new(code, clock, newest));
+            return self.add_real_time(task, timing, body, Vec::new());
+        }
         if timing.is_periodic() {
             return self.add_real_time(task, timing, Box::new(PeriodicBody::new(code)), Vec::new());
         }
         self.add_triggered(task, timing, code, None)
+    }
+
+    /// The newest tick of a clock, and whether somebody reports it.
+    pub(crate) fn clock(&mut self, name: &str) -> &mut (NewestTick, bool) {
+        self.clocks.entry(name.to_owned()).or_default()
     }
 
     /// Adds a task that a device releases, alone or beside channels.
@@ -484,11 +498,12 @@ impl<'p> App<'p> {
         let service = service.and_then(|name| self.plan.services.iter().position(|s| s.name == *name));
         let (period_ns, offset_ns) = match arrival {
             Arrival::Periodic { period, offset } => (period.as_ns(), offset.as_ns()),
-            Arrival::Sporadic { min_gap, .. } => (min_gap.as_ns(), 0),
+            Arrival::Clocked(_) | Arrival::Sporadic { .. } => (arrival.period().as_ns(), 0),
             Arrival::Aperiodic { .. } => (0, 0),
         };
         let triggers = arrival.triggers().to_vec();
         let device = arrival.device().map(str::to_owned);
+        let clock = arrival.clock().cloned();
         let (on_overrun, heap) = (*on_overrun, *heap);
         let deadline_ns = deadline.as_ns();
         let mut channels = triggers.iter().filter_map(|trigger| self.plan.channel(trigger));
@@ -504,6 +519,7 @@ impl<'p> App<'p> {
             heap,
             triggers,
             device,
+            clock,
             by_client,
         })
     }
@@ -514,6 +530,11 @@ impl<'p> App<'p> {
         for (position, task) in self.plan.tasks.iter().enumerate() {
             if self.task_codes.iter().all(|task_code| task_code.task != position) {
                 return Err(Error::Unused(format!("task `{}`", task.name)));
+            }
+        }
+        for name in self.plan.tasks.iter().filter_map(clock_name) {
+            if self.clocks.get(name).is_none_or(|(_, is_reported)| !is_reported) {
+                return Err(Error::Unused(format!("clock `{name}`")));
             }
         }
         if self.plan.safe_state.is_some() && self.rest.is_none() {
@@ -608,5 +629,13 @@ impl<'p> Service<'_, 'p> {
     ) -> Result<(), Error> {
         let service = self.app.plan.services[self.position].name.as_str();
         self.app.add_best_effort(name, Some(service), create)
+    }
+}
+
+/// The name of the device's clock that a task follows.
+pub(crate) fn clock_name(task: &TaskPlan) -> Option<&str> {
+    match &task.class {
+        ClassPlan::RealTime { arrival, .. } => Some(arrival.clock()?.name.as_str()),
+        ClassPlan::BestEffort {} => None,
     }
 }

@@ -12,9 +12,10 @@ use taut_share::bulk;
 use taut_share::queue::{broadcast, qrtr, qrtwo, timed_slots};
 
 use crate::alarm::{AlarmReader, AlarmSetter, Instants, PendingAlarms, SharedAlarms};
-use crate::app::App;
+use crate::app::{App, clock_name};
 use crate::bulk::{BlockReceiver, BlockSender, LendingEnd, TakingEnd};
 use crate::device::Device;
+use crate::device_clock::TickReporter;
 use crate::endpoint::{
     JobRate, QueueReader, QueueWriter, ReadingEnd, StateReader, StateSource, StateWriter, WritingEnd,
 };
@@ -251,6 +252,23 @@ impl<'a, 'p> Create<'a, 'p> {
         let device = given.take().ok_or_else(|| Error::Twice(format!("device `{name}`")))?;
         self.app.device_taken = Some(device.clone());
         Ok(device)
+    }
+
+    /// The end that reports the ticks of a device's clock, which a task of the manifest follows. Whoever observes the device
+    /// takes it: that task, or another one.
+    ///
+    /// # Errors
+    /// If no task follows such a clock, or this was called before.
+    pub fn clock(&mut self, name: &str) -> Result<TickReporter, Error> {
+        let _runtime = Measure::begin();
+        if !self.app.plan.tasks.iter().any(|task| clock_name(task) == Some(name)) {
+            return Err(no_such("clock", name));
+        }
+        let (newest, is_reported) = self.app.clock(name);
+        if std::mem::replace(is_reported, true) {
+            return Err(Error::Twice(format!("clock `{name}`")));
+        }
+        Ok(TickReporter::new(newest.clone()))
     }
 
     /// The end that sets the alarms of a channel, for one of the tasks that may.

@@ -291,7 +291,9 @@ impl PlannedCores<'_> {
             Arrival::Periodic { period, offset } => {
                 (Release::Periodic { period: *period, offset: *offset }, Some(backlog(*period)))
             }
-            Arrival::Sporadic { .. } | Arrival::Aperiodic { .. } => (Release::Polled, None),
+            Arrival::Clocked(_) | Arrival::Sporadic { .. } | Arrival::Aperiodic { .. } => {
+                (Release::Polled, None)
+            }
         };
         let own = TaskSetup::new(&task.name, release)
             .priority((*priority).into())
@@ -302,6 +304,7 @@ impl PlannedCores<'_> {
         let timed =
             |trigger: &String| self.plan.channel(trigger).is_some_and(|at| self.plan.channels[at].is_timed());
         let own = if arrival.triggers().iter().any(timed) { own.reconsidered() } else { own };
+        let own = if arrival.clock().is_some() { own.begins() } else { own };
         let own = backlog.into_iter().fold(own, TaskSetup::backlog);
         let own = limit(*on_overrun, arrival).into_iter().fold(own, TaskSetup::limit);
         let own = budget.iter().fold(own, |own, budget| own.budget(*budget));
@@ -344,7 +347,7 @@ fn limit(on_overrun: Overrun, arrival: &Arrival<String>) -> Option<Duration> {
         }
         // The dispatcher asks for the task's next value only when this job is done, so it does not see that the job
         // is late.
-        (Overrun::StopApp, Arrival::Sporadic { min_gap, .. }) => Some(*min_gap),
+        (Overrun::StopApp, Arrival::Clocked(_) | Arrival::Sporadic { .. }) => Some(arrival.period()),
         // No release falls due while a job runs.
         (Overrun::StopApp, Arrival::Aperiodic { .. }) => None,
         // The dispatcher sees that the job is late, unless the job has raised itself above the dispatcher.

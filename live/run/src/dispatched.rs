@@ -85,7 +85,7 @@ impl<'p> DispatchedTask<'p> {
 
 impl Work for &mut DispatchedTask<'_> {
     fn begin(&mut self, origin_ns: u64) {
-        self.context.set_first_release(origin_ns.saturating_add(self.context.timing.offset_ns));
+        self.context.set_next_release(origin_ns.saturating_add(self.context.timing.offset_ns));
     }
 
     fn poll(&mut self, now_ns: u64) -> Option<u64> {

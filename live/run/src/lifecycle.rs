@@ -37,7 +37,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use taut_event::{Counter, JobOutcome, Kind, RanCode};
 use taut_exec::{Remedy, Trouble};
 use taut_lock::Listener;
-use taut_plan::{FailureRemedy, HeapPolicy, Overrun};
+use taut_plan::{DeviceClock, FailureRemedy, HeapPolicy, Overrun};
 use taut_scope::Scope;
 use taut_sys::{clock, interrupt};
 
@@ -73,6 +73,8 @@ pub(crate) struct Timing {
     pub(crate) triggers: Vec<String>,
     /// The device that releases it.
     pub(crate) device: Option<String>,
+    /// The device's clock that it follows.
+    pub(crate) clock: Option<DeviceClock>,
     /// Whether a client writes one of `triggers`.
     pub(crate) by_client: bool,
 }
@@ -80,7 +82,7 @@ pub(crate) struct Timing {
 impl Timing {
     /// Whether the calendar releases it.
     pub(crate) fn is_periodic(&self) -> bool {
-        self.triggers.is_empty() && self.device.is_none()
+        self.triggers.is_empty() && self.device.is_none() && self.clock.is_none()
     }
 
     /// Whether nothing bounds how often it is released: its next job arrives when the last one is complete, at the earliest.
@@ -234,8 +236,8 @@ impl<'s> JobContext<'s> {
         self.next_ns
     }
 
-    /// Sets the instant of the first release.
-    pub(crate) fn set_first_release(&mut self, at_ns: u64) {
+    /// Sets the instant of the first release; or of the next one, if the task follows a device's clock.
+    pub(crate) fn set_next_release(&mut self, at_ns: u64) {
         self.next_ns = at_ns;
     }
 

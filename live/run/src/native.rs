@@ -45,7 +45,7 @@ impl<'s> TaskThread<'s> {
         account: Account,
         origin_ns: u64,
     ) -> Self {
-        context.set_first_release(origin_ns.saturating_add(context.timing.offset_ns));
+        context.set_next_release(origin_ns.saturating_add(context.timing.offset_ns));
         Self { context, thread_slot, account, origin_ns, number: 0, waits: 0 }
     }
 
@@ -337,6 +337,7 @@ wcet = { value = "100us", source = "guess" }
             heap: HeapPolicy::Deny,
             triggers: trigger.into_iter().map(str::to_owned).collect(),
             device: None,
+            clock: None,
             by_client: false,
         };
         let context =

@@ -19,23 +19,27 @@ impl<T: Task> PeriodicBody<T> {
     pub(crate) fn new(task: T) -> Self {
         Self { task }
     }
+}
 
-    /// What the release at `release_ns` leads to, by the state of the task's service.
-    fn by_service(&mut self, context: &mut JobContext<'_>, release_ns: u64) -> Release<()> {
-        if context.follow_restart(release_ns) {
-            return Release::Reset;
+/// What the release at `release_ns` leads to, by the state of the task's service, for a task that nothing but time releases.
+pub(crate) fn by_service(
+    task: &mut impl Component,
+    context: &mut JobContext<'_>,
+    release_ns: u64,
+) -> Release<()> {
+    if context.follow_restart(release_ns) {
+        return Release::Reset;
+    }
+    if let Some(state) = context.follow_service(release_ns) {
+        if !context.has_failed() {
+            context.record_followed(release_ns);
+            notify(task, state);
         }
-        if let Some(state) = context.follow_service(release_ns) {
-            if !context.has_failed() {
-                context.record_followed(release_ns);
-                notify(&mut self.task, state);
-            }
-            context.acknowledge();
-        }
-        match context.state() {
-            State::Running => Release::Job(()),
-            State::Paused | State::Stopped => Release::Nothing,
-        }
+        context.acknowledge();
+    }
+    match context.state() {
+        State::Running => Release::Job(()),
+        State::Paused | State::Stopped => Release::Nothing,
     }
 }
 
@@ -48,11 +52,11 @@ impl<T: Task> TaskKind for PeriodicBody<T> {
 
     fn next(&mut self, thread: &mut TaskThread<'_>) -> Option<(u64, Release<()>)> {
         let due_ns = thread.context.next_ns();
-        thread.sleep_until(due_ns).then(|| (due_ns, self.by_service(&mut thread.context, due_ns)))
+        thread.sleep_until(due_ns).then(|| (due_ns, by_service(&mut self.task, &mut thread.context, due_ns)))
     }
 
     fn released(&mut self, context: &mut JobContext<'_>, arrival_ns: u64) -> Release<()> {
-        self.by_service(context, arrival_ns)
+        by_service(&mut self.task, context, arrival_ns)
     }
 
     fn replayed_cause(&self, _: u64) {}

@@ -234,6 +234,18 @@ mod tests {
             (Event::LostBy { channel: 1, reader: 2, values: 3 }, 1, 2, 3),
             (Event::ValuesRecorded { messages: 2, bytes: 3 }, 0, 2, 3),
             (Event::ValuesLost { records: 3 }, 0, 0, 3),
+            (
+                Event::Followed {
+                    task: 1,
+                    release: 2,
+                    error: ns(3),
+                    phase: GridPhase::Locked,
+                    has_broken: true,
+                },
+                1,
+                2,
+                3 | 2 << 48 | 1 << 50,
+            ),
         ]
     }
 

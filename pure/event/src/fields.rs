@@ -87,6 +87,35 @@ impl Word for ObservedPlacement {
     }
 }
 
+/// The state of the release grid of a task that follows a device's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum GridPhase {
+    /// No tick has been observed that says where the device is.
+    Free = 0,
+    /// The grid moves towards the device's ticks.
+    Approaching = 1,
+    /// The phase error is within its bound.
+    Locked = 2,
+    /// Too many ticks have passed since the last one that was observed.
+    Unseen = 3,
+}
+
+impl GridPhase {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Free, Self::Approaching, Self::Locked, Self::Unseen];
+}
+
+impl Word for GridPhase {
+    fn from_word(word: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| *phase as u64 == word)
+    }
+
+    fn to_word(self) -> u64 {
+        self as u64
+    }
+}
+
 /// How something outside of the application interfered with its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interference {

@@ -80,7 +80,7 @@ mod tests {
             26 Exhausted, 27 Budget, 28 Level, 29 Ceiling, 30 CoreLost, 31 Looked, 32 Slept, 33 CoreCounted, \
             34 Moved, 35 ProbeMoved, 36 SafeState, 37 Stood, 38 CoreMoved, 39 Stopped, 40 Foreign, 42 Beside, \
             43 TooMany, 44 Panicked, 45 HeapUsed, 46 ModeFollowed, \
-            47 ReceivedBy, 48 LostBy, 49 ValuesRecorded, 50 ValuesLost";
+            47 ReceivedBy, 48 LostBy, 49 ValuesRecorded, 50 ValuesLost, 51 Followed";
         let found: Vec<String> = numbers.iter().map(|(number, kind)| format!("{number} {kind}")).collect();
         assert_eq!(found.join(", "), expected);
         assert_eq!((0..=u8::MAX).filter_map(Kind::from_number).count(), Kind::ALL.len());

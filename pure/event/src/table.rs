@@ -426,6 +426,20 @@ macro_rules! with_all_events {
                 /// How many records.
                 records: u64 = value,
             }
+            /// What a release of a task that follows a device's clock has to do with the device. Recorded when the state
+            /// changes, the phase error becomes larger than since then, or the device has broken its word.
+            Followed = 51 {
+                /// The task.
+                task: u16 = subject,
+                /// The release, counted from 0.
+                release: u64 = job,
+                /// The most by which the release and its tick can be apart; zero if nothing says where the tick is.
+                error: Duration = value[0..48],
+                /// The state of the release grid.
+                phase: GridPhase = value[48..50],
+                /// Whether an observation proves that the device broke its word.
+                has_broken: bool = value[50..51],
+            }
         }
     };
 }

@@ -72,9 +72,10 @@ fn real_time_task(source: Source<'_>, names: &PartyNames, id: TaskId, task: &Rea
     // The brackets of `Self` stand for the type that the compiler names.
     let of_self = |text: String| literal(&text).replace("{{Self}}", "{Self}");
     let (of_device, made_device) = device(task, &mut ends);
+    let (of_clock, made_clock) = clock(task, &mut ends);
     let (of_resources, made_resources) = resources(source, names, task, &mut ends);
-    let fields = ends.struct_fields() + &of_device + &of_resources;
-    let made = ends.made("create") + &made_device + &made_resources;
+    let fields = ends.struct_fields() + &of_device + &of_clock + &of_resources;
+    let made = ends.made("create") + &made_device + &made_clock + &made_resources;
     // A receiver's code takes the value that releases it.
     let payload = trigger.map(|trigger| Ends::payload(source, trigger));
     let value = |prefix: &str, suffix: &str| match &payload {
@@ -118,6 +119,7 @@ fn names_of_triggers(model: &Model, id: TaskId) -> String {
 fn job(model: &Model, id: TaskId, task: &RealTime) -> String {
     match (&task.arrival, sole_trigger(model, id)) {
         (Arrival::Periodic { period, .. }, _) => format!("One job, every {period}."),
+        (Arrival::Clocked(clock), _) => format!("One job, every {} of clock `{}`.", clock.period, clock.name),
         (Arrival::Sporadic { min_gap, .. }, Some(trigger)) => {
             let channel = &model.channel(trigger).name;
             format!("One job, for a value of queue `{channel}`, at least {min_gap} apart.")
@@ -154,6 +156,19 @@ fn device(task: &RealTime, ends: &mut Ends<'_>) -> (String, String) {
             "            /// Device `{device}`, which releases the task.\n            pub {field}: ::taut::Device,\n"
         ),
         format!("{field}: create.device(\"{device}\")?, "),
+    )
+}
+
+/// The field for the device's clock that a task follows, and the expression that makes it.
+fn clock(task: &RealTime, ends: &mut Ends<'_>) -> (String, String) {
+    let Some(clock) = task.arrival.clock() else { return (String::new(), String::new()) };
+    let (name, field) = (&clock.name, ends.fields.add(value_name(&clock.name)));
+    (
+        format!(
+            "            /// Reports the ticks of clock `{name}`, which the task follows.\n            pub {field}: \
+             ::taut::TickReporter,\n"
+        ),
+        format!("{field}: create.clock(\"{name}\")?, "),
     )
 }
 

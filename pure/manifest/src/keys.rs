@@ -578,10 +578,33 @@ static ARRIVAL: Choice = Choice {
 
 static PERIODIC: Table = Table {
     noun: "periodic arrival",
-    doc: "At offset + k * period after release 0.",
+    doc: "At offset + k * period after release 0, or at the offset after each tick of a device's clock.",
     keys: &[
         key("periodic", Type::Duration, Need::Required, "The period."),
-        key("offset", Type::Duration, Need::Default("0ns"), "The first arrival."),
+        key(
+            "offset",
+            Type::Duration,
+            Need::Default("0ns"),
+            "The first arrival; with `clock`, from a tick to a release.",
+        ),
+        key(
+            "clock",
+            Type::Text,
+            Need::Optional,
+            "The device's clock that the task follows. The application reports its ticks by this name. See `docs/clocks.md`.",
+        ),
+        key(
+            "drift-ppm",
+            Type::Integer { min: 0, max: taut_model::DRIFT_PPM_MAX as i64 },
+            Need::Optional,
+            "With `clock`: the most that a period of the device differs from `periodic`, in millionths.",
+        ),
+        key(
+            "jitter",
+            Type::Duration,
+            Need::Optional,
+            "With `clock`: how late, at most, the instant is with which a tick is reported.",
+        ),
     ],
 };
 

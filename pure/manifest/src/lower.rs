@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use taut_model::{
     AfterFailure, Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft,
-    ClientDraft, ClientKind, Cost, Draft, Evidence, EvidenceFile, Executor, Flow, HeapPolicy, LatePolicy,
-    LockingProtocol, Mechanism, MessageLane, MessageOrder, ModeDraft, NO_DEADLINE, OnFailureDraft,
-    OnMissingPrivilege, OverflowPolicy, OverheadSources, Overheads, Overrun, Payload, PayloadField, Platform,
-    RealTimeDraft, Reception, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft, ServerDraft,
-    ServerPolicy, ServiceDraft, ServiceStart, Shared, Size, Stated, TaskDraft, TriggerDraft,
+    ClientDraft, ClientKind, ClockDraft, Cost, Draft, Evidence, EvidenceFile, Executor, Flow, HeapPolicy,
+    LatePolicy, LockingProtocol, Mechanism, MessageLane, MessageOrder, ModeDraft, NO_DEADLINE,
+    OnFailureDraft, OnMissingPrivilege, OverflowPolicy, OverheadSources, Overheads, Overrun, Payload,
+    PayloadField, Platform, RealTimeDraft, Reception, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft,
+    ServerDraft, ServerPolicy, ServiceDraft, ServiceStart, Shared, Size, Stated, TaskDraft, TriggerDraft,
 };
 use taut_time::Duration;
 
@@ -198,7 +198,9 @@ fn class(fields: Option<&Fields<'_>>, heap: HeapPolicy) -> ClassDraft {
     let arrival = arrival(fields.fields("arrival"));
     let deadline = match arrival {
         ArrivalDraft::Aperiodic { .. } => fields.duration("deadline").unwrap_or(NO_DEADLINE),
-        ArrivalDraft::Periodic { .. } | ArrivalDraft::Sporadic { .. } => time("deadline"),
+        ArrivalDraft::Periodic { .. } | ArrivalDraft::Clocked(_) | ArrivalDraft::Sporadic { .. } => {
+            time("deadline")
+        }
     };
     ClassDraft::RealTime(RealTimeDraft {
         arrival,
@@ -291,8 +293,19 @@ fn arrival(fields: Option<&Fields<'_>>) -> ArrivalDraft {
                 triggers.map(|(at, channel)| TriggerDraft { channel, key: format!("aperiodic.{at}") });
             ArrivalDraft::Aperiodic { triggers: triggers.collect() }
         }
-        _ => ArrivalDraft::Periodic { period: time("periodic"), offset: time("offset") },
+        _ => periodic(fields, (time("periodic"), time("offset"))),
     }
+}
+
+/// A calendar, or a device's clock if a key of one is there.
+fn periodic(fields: Option<&Fields<'_>>, (period, offset): (Duration, Duration)) -> ArrivalDraft {
+    let name = fields.and_then(|fields| fields.text("clock")).map(str::to_owned);
+    let drift_ppm = fields.and_then(|fields| u32::try_from(fields.integer("drift-ppm")?).ok());
+    let jitter = fields.and_then(|fields| fields.duration("jitter"));
+    if name.is_none() && drift_ppm.is_none() && jitter.is_none() {
+        return ArrivalDraft::Periodic { period, offset };
+    }
+    ArrivalDraft::Clocked(ClockDraft { period, offset, name, drift_ppm, jitter })
 }
 
 /// The names of `trigger` and `triggers`, each with its key. A rule of the model refuses a task that has both.

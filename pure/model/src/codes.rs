@@ -98,6 +98,8 @@ codes! { $
     460 BLOCKS_NOT_RECORDED "blocks that no ring of recorded values takes"
     475 SEVERAL_PROCESSES "an end for one process, of a client of several"
     476 BAD_HISTORY "a history that no reader can begin with"
+    480 BAD_CLOCK "a device's clock that no task can follow"
+    481 CLOCKED_CHAIN "a chain through a task that follows a device's clock"
     501 CORE_NOT_OWNED "a core that does not belong to the application"
     502 CORE_TWICE "a core is listed twice"
     503 NO_CORES "real-time tasks without a core"

@@ -7,9 +7,9 @@ use std::ops::{Deref, DerefMut};
 use taut_time::Duration;
 
 use crate::{
-    AfterFailure, App, BestEffort, ChannelKind, ClientKind, EvidenceFile, Fault, Flow, LatePolicy, Mechanism,
-    MessageLane, MessageOrder, Model, OverflowPolicy, Payload, Platform, Reception, ReplyLane, ServerPolicy,
-    ServiceStart, Shared, Size, StateSource, Stated, rules,
+    AfterFailure, App, BestEffort, ChannelKind, ClientKind, DeviceClock, EvidenceFile, Fault, Flow,
+    LatePolicy, Mechanism, MessageLane, MessageOrder, Model, OverflowPolicy, Payload, Platform, Reception,
+    ReplyLane, ServerPolicy, ServiceStart, Shared, Size, StateSource, Stated, rules,
 };
 
 /// The input of [`Draft::build`], with names as references: everything from which a [`Model`] is made, before any rule
@@ -189,6 +189,8 @@ pub enum ArrivalDraft {
         /// The first arrival.
         offset: Duration,
     },
+    /// In each period of a device, at an offset to its ticks.
+    Clocked(ClockDraft),
     /// While values of one of the channels wait, or the device can be read, at most once per `min_gap`.
     Sporadic {
         /// T.
@@ -209,9 +211,32 @@ impl ArrivalDraft {
     /// The channels that release the task.
     pub(crate) fn triggers(&self) -> &[TriggerDraft] {
         match self {
-            Self::Periodic { .. } => &[],
+            Self::Periodic { .. } | Self::Clocked(_) => &[],
             Self::Sporadic { triggers, .. } | Self::Aperiodic { triggers } => triggers,
         }
+    }
+}
+
+/// The device's clock that a periodic task follows. The three that are optional here belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClockDraft {
+    /// T.
+    pub period: Duration,
+    /// From a tick to a release.
+    pub offset: Duration,
+    /// The name of the clock.
+    pub name: Option<String>,
+    /// In millionths.
+    pub drift_ppm: Option<u32>,
+    /// How late a tick may be observed.
+    pub jitter: Option<Duration>,
+}
+
+impl ClockDraft {
+    /// The clock; `None` if something is not stated.
+    pub(crate) fn clock(&self) -> Option<DeviceClock> {
+        let Self { period, offset, ref name, drift_ppm, jitter } = *self;
+        Some(DeviceClock { period, offset, name: name.clone()?, drift_ppm: drift_ppm?, jitter: jitter? })
     }
 }
 

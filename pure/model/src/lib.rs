@@ -38,8 +38,9 @@ pub use channel::{
 };
 pub use decided::Decisions;
 pub use draft::{
-    ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, Draft, ModeDraft, OnFailureDraft,
-    RealTimeDraft, SectionDraft, SegmentDraft, ServerDraft, ServiceDraft, TaskDraft, TriggerDraft,
+    ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClockDraft, Draft, ModeDraft,
+    OnFailureDraft, RealTimeDraft, SectionDraft, SegmentDraft, ServerDraft, ServiceDraft, TaskDraft,
+    TriggerDraft,
 };
 pub use fault::{Code, Fault, KeyPath, Label, Severity};
 pub use flow::FlowLink;
@@ -55,11 +56,11 @@ pub use system::{App, Chain, ChainStep, Client, ClientKind, Model, Service};
 pub use task::{BestEffort, Class, Cost, NO_DEADLINE, RealTime, Stated, Task, Waits};
 pub use taut_policy::{
     ATTACHED_MAX, AfterFailure, Aim, Arrival, ArrivalPattern, BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX,
-    ChannelKind, ClientReads, DEVICES_MAX, Evidence, EvidenceFile, Flow, HeapPolicy, LINE_BYTES, LatePolicy,
-    LockingProtocol, Mechanism, MechanismForm, MessageOrder, OnFailure, OnMissingPrivilege, OverflowPolicy,
-    Overrun, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY, PartyCounts, RESTARTS_MAX, Reception,
-    SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy, ServiceStart,
-    VALUE_RECORDS_OF_JOB, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, Waiting, Way,
-    is_name, lock_mechanisms, value_slots,
+    ChannelKind, ClientReads, DEVICES_MAX, DRIFT_PPM_MAX, DeviceClock, Evidence, EvidenceFile, Flow,
+    HeapPolicy, LINE_BYTES, LatePolicy, LockingProtocol, Mechanism, MechanismForm, MessageOrder, OnFailure,
+    OnMissingPrivilege, OverflowPolicy, Overrun, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY, PartyCounts,
+    RESTARTS_MAX, Reception, SAFE_STATE_MAX, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy,
+    ServiceStart, VALUE_RECORDS_OF_JOB, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES,
+    Waiting, Way, is_name, lock_mechanisms, value_slots,
 };
 pub use taut_time::{ParseSizeError, Size};

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use taut_time::Duration;
 
-use crate::{Arrival, ChannelPlan, ClassPlan, MessageOrder, Plan, StepPlan, TaskPlan, TermPlan};
+use crate::{Arrival, ChannelPlan, ClassPlan, DeviceClock, MessageOrder, Plan, StepPlan, TaskPlan, TermPlan};
 
 /// Rows of (what, detail, time) in aligned columns, then a line, then the sum.
 fn table(rows: &[[String; 3]], sum: &[String; 3]) -> String {
@@ -28,6 +28,7 @@ fn arrives(arrival: &Arrival<String>) -> String {
     };
     match arrival {
         Arrival::Periodic { period, .. } => format!("every {period}"),
+        Arrival::Clocked(clock) => format!("every {} of clock `{}`", clock.period, clock.name),
         Arrival::Sporadic { min_gap, triggers, device } => {
             let device = device.iter().map(|device| format!("device `{device}`"));
             let by: Vec<String> =
@@ -49,13 +50,14 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
     else {
         return Some(best_effort(plan, name));
     };
-    let (is_aperiodic, arrival) = (arrival.is_aperiodic(), arrives(arrival));
+    let (is_aperiodic, clock, arrival) = (arrival.is_aperiodic(), arrival.clock().cloned(), arrives(arrival));
     let place = match priority {
         0 => "EDF".to_owned(),
         priority => format!("priority {priority}"),
     };
     let mut text = format!("{name}: CPU {cpu}, {place}, {arrival}\n");
     text += &seen(plan, task, *cpu);
+    text += &followed(clock.as_ref());
     let _ = match response {
         Some(response) if is_aperiodic => {
             let response = response.rounded();
@@ -110,6 +112,19 @@ fn seen(plan: &Plan, task: &TaskPlan, cpu: u16) -> String {
         "seen by the device thread of CPU {cpu}; its wake, `release` and `kernel-blocking` ({}), comes before the arrival\n",
         wakes.rounded()
     )
+}
+
+/// What follows from the clock that a task follows.
+fn followed(clock: Option<&DeviceClock>) -> String {
+    clock.map_or_else(String::new, |clock| {
+        format!(
+            "releases are {} to {} apart, and within {} of a tick{} while the grid is locked\n",
+            clock.min_gap(),
+            clock.max_gap(),
+            clock.phase_error(),
+            if clock.offset.is_zero() { String::new() } else { format!(" and {}", clock.offset) },
+        )
+    })
 }
 
 fn best_effort(plan: &Plan, name: &str) -> String {

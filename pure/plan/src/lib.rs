@@ -57,12 +57,12 @@ pub use shape::{
 pub use sources::{SourceView, SourcedState};
 /// Types of other crates that occur in a plan.
 pub use taut_policy::{
-    ATTACHED_MAX, AfterFailure, Aim, Arrival, ChannelKind, ClientReads, DEVICES_MAX, Evidence, EvidenceFile,
-    FailureRemedy, Flow, HeapPolicy, LatePolicy, LockingProtocol, Mechanism, MechanismForm, MessageOrder,
-    OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun, PAYLOAD_NUMBER_BYTES, PROBE_PERIOD,
-    PROBE_PRIORITY, STACK_BYTES, STAMP_BYTES, SchedulingPolicy, ServerPolicy, ServiceStart,
-    VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, Waiting, Way, is_name, lock_mechanisms,
-    spare_slots, value_slots,
+    ATTACHED_MAX, AfterFailure, Aim, Arrival, ChannelKind, ClientReads, DEVICES_MAX, DRIFT_PPM_MAX,
+    DeviceClock, Evidence, EvidenceFile, FailureRemedy, Flow, HeapPolicy, LatePolicy, LockingProtocol,
+    Mechanism, MechanismForm, MessageOrder, OnFailure, OnMissingPrivilege, OverflowPolicy, Overrun,
+    PAYLOAD_NUMBER_BYTES, PROBE_PERIOD, PROBE_PRIORITY, STACK_BYTES, STAMP_BYTES, SchedulingPolicy,
+    ServerPolicy, ServiceStart, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, VALUE_SLOT_BYTES, Waiting, Way,
+    is_name, lock_mechanisms, spare_slots, value_slots,
 };
 pub use taut_time::Size;
 pub use valid::{Invalid, ValidPlan};

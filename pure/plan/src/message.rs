@@ -84,7 +84,7 @@ impl Plan {
         let lanes = self.lanes(name);
         let (_, first) = lanes.first()?;
         let (lane, reader) = (first.lane.as_ref()?, first.readers.first()?);
-        let every = self.period(&reader.name)?;
+        let every = self.looks_every(&reader.name)?;
         let share = |channel: &ChannelPlan| {
             let period = self.period(&channel.writer.name).filter(|_| !channel.writer.client)?;
             let sent = u128::from(channel.sends_per_release) * u128::from(every.as_ns()) * 1_000_000;
@@ -112,6 +112,14 @@ impl Plan {
             answered: self.is_request(&lane.message),
             senders: senders.collect(),
         })
+    }
+
+    /// The most time between two looks of a real-time task, or the least time between two of its releases.
+    fn looks_every(&self, task: &str) -> Option<Duration> {
+        match &self.tasks[self.task(task)?].class {
+            ClassPlan::RealTime { arrival, .. } => Some(arrival.max_gap().unwrap_or(arrival.period())),
+            ClassPlan::BestEffort {} => None,
+        }
     }
 
     /// The period of a real-time task, or the least time between two of its releases.

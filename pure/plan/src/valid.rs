@@ -43,8 +43,8 @@ use std::hash::Hash;
 use std::ops::Deref;
 
 use taut_policy::{
-    ATTACHED_MAX, BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX, ChannelKind, ClientReads, DEVICES_MAX, Flow,
-    LINE_BYTES, Mechanism, Overrun, PRIORITY_MAX, PartyCounts, RESTARTS_MAX, SAFE_STATE_MAX,
+    ATTACHED_MAX, BLOCKS_MAX, BLOCKS_MIN, CAPACITY_MAX, ChannelKind, ClientReads, DEVICES_MAX, DRIFT_PPM_MAX,
+    Flow, LINE_BYTES, Mechanism, Overrun, PRIORITY_MAX, PartyCounts, RESTARTS_MAX, SAFE_STATE_MAX,
     SchedulingPolicy, VALUE_RING_BYTES_MAX, VALUE_RING_BYTES_MIN, Way, is_name,
 };
 use taut_time::Duration;
@@ -121,6 +121,7 @@ fn check(plan: &Plan) -> Result<(), Invalid> {
         task_of(plan, &known, task)?;
     }
     devices(plan)?;
+    clocks(plan)?;
     for channel in &plan.channels {
         channel_of(plan, &known, channel)?;
     }
@@ -271,6 +272,15 @@ fn modes(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
     let unbounded = plan.changes.iter().find(|change| plan.proven && change.latency().is_none());
     require!(unbounded.is_none(), "a change of mode has no bound");
     Ok(())
+}
+
+/// V5, of clocks: each has one task that follows it.
+fn clocks(plan: &Plan) -> Result<(), Invalid> {
+    let clocks = plan.tasks.iter().filter_map(|task| match &task.class {
+        ClassPlan::RealTime { arrival, .. } => Some(arrival.clock()?.name.as_str()),
+        ClassPlan::BestEffort {} => None,
+    });
+    unique(clocks, |name| format!("two tasks follow clock `{name}`")).map(drop)
 }
 
 /// V6, of the devices that device threads watch.
@@ -429,6 +439,12 @@ fn arrival_of(plan: &Plan, known: &Known<'_>, name: &str, arrival: &Arrival<Stri
     let triggers = arrival.triggers();
     match (arrival, arrival.device()) {
         (Arrival::Periodic { .. }, _) => {}
+        (Arrival::Clocked(clock), _) => {
+            require!(is_name(&clock.name), "`{}` is not the name of a clock", clock.name);
+            require!(clock.drift_ppm <= DRIFT_PPM_MAX, "the clock of task `{name}` drifts too much");
+            require!(clock.offset < clock.period, "task `{name}` is released a period after a tick");
+            require!(clock.is_distinct(), "the ticks of the clock of task `{name}` are not distinct");
+        }
         (_, None) => require!(!triggers.is_empty(), "no channel releases task `{name}`"),
         (_, Some(device)) => require!(is_name(device), "`{device}` is not the name of a device"),
     }

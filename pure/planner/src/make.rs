@@ -309,6 +309,7 @@ fn class(
         priority_reason: served.or_else(|| placement.priority_reason.clone()),
         arrival: match &task.arrival {
             Arrival::Periodic { period, offset } => Arrival::Periodic { period: *period, offset: *offset },
+            Arrival::Clocked(clock) => Arrival::Clocked(clock.clone()),
             Arrival::Sporadic { min_gap, triggers, device } => {
                 let triggers = triggers.iter().map(|trigger| model.channel(*trigger).name.clone());
                 let (triggers, device) = (triggers.collect(), device.clone());

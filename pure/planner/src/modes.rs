@@ -169,7 +169,8 @@ pub(crate) fn changes(
             let reaches = |id: &TaskId| {
                 let real_time = model.real_time().find(|(task, ..)| task == id)?.2;
                 let response = bounds[id.index()]?.response;
-                Some(real_time.arrival.period().checked_add(response).unwrap_or(Duration::MAX))
+                let gap = real_time.arrival.max_gap().unwrap_or(real_time.arrival.period());
+                Some(gap.checked_add(response).unwrap_or(Duration::MAX))
             };
             these.iter().filter_map(reaches).max().unwrap_or(Duration::ZERO)
         };

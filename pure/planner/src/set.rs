@@ -62,9 +62,9 @@ fn task(placement: &Placement<'_>, charges: &Charges) -> Result<SetTask, Overflo
                 let phase = offset.as_ns().checked_rem(period.as_ns()).unwrap_or(0);
                 ArrivalPattern::Phased(Duration::from_ns(phase))
             }
-            taut_model::Arrival::Sporadic { .. } | taut_model::Arrival::Aperiodic { .. } => {
-                ArrivalPattern::Sporadic
-            }
+            taut_model::Arrival::Clocked(_)
+            | taut_model::Arrival::Sporadic { .. }
+            | taut_model::Arrival::Aperiodic { .. } => ArrivalPattern::Sporadic,
         },
         period: placement.task.arrival.period(),
         deadline: later(placement.task.deadline)?,

@@ -8,6 +8,8 @@ use alloc::vec::Vec;
 
 use taut_time::Duration;
 
+use crate::DeviceClock;
+
 /// When jobs of a task arrive, and what releases it. `C` names the channel: its position in a model, its name in a
 /// plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub enum Arrival<C> {
         /// The first arrival.
         offset: Duration,
     },
+    /// In each period of a device, at an offset to its ticks: see [`crate::ReleaseGrid`].
+    Clocked(DeviceClock),
     /// At most one per `min_gap`, which the runtime enforces; the task is a receiver.
     Sporadic {
         /// T: the least time between two releases.
@@ -64,7 +68,7 @@ impl<C> Arrival<C> {
     /// The channels whose values release the task; none of a periodic task.
     pub fn triggers(&self) -> &[C] {
         match self {
-            Self::Periodic { .. } => &[],
+            Self::Periodic { .. } | Self::Clocked(_) => &[],
             Self::Sporadic { triggers, .. } | Self::Aperiodic { triggers } => triggers,
         }
     }
@@ -83,8 +87,16 @@ impl<C> Arrival<C> {
     /// The device that releases the task.
     pub fn device(&self) -> Option<&str> {
         match self {
-            Self::Periodic { .. } | Self::Aperiodic { .. } => None,
+            Self::Periodic { .. } | Self::Clocked(_) | Self::Aperiodic { .. } => None,
             Self::Sporadic { device, .. } => device.as_deref(),
+        }
+    }
+
+    /// The device's clock that the task follows.
+    pub fn clock(&self) -> Option<&DeviceClock> {
+        match self {
+            Self::Clocked(clock) => Some(clock),
+            Self::Periodic { .. } | Self::Sporadic { .. } | Self::Aperiodic { .. } => None,
         }
     }
 
@@ -97,8 +109,18 @@ impl<C> Arrival<C> {
     pub fn period(&self) -> Duration {
         match self {
             Self::Periodic { period, .. } => *period,
+            Self::Clocked(clock) => clock.min_gap(),
             Self::Sporadic { min_gap, .. } => *min_gap,
             Self::Aperiodic { .. } => Duration::ZERO,
+        }
+    }
+
+    /// The most time between two releases; `None` if nothing bounds it.
+    pub fn max_gap(&self) -> Option<Duration> {
+        match self {
+            Self::Periodic { period, .. } => Some(*period),
+            Self::Clocked(clock) => Some(clock.max_gap()),
+            Self::Sporadic { .. } | Self::Aperiodic { .. } => None,
         }
     }
 }

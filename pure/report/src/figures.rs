@@ -320,6 +320,25 @@ pub struct ProbeFigures {
     pub max_ns: u64,
 }
 
+/// A device's clock that a task follows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ClockFigures {
+    /// The clock.
+    pub clock: String,
+    /// The task.
+    pub task: String,
+    /// Since when, from release 0, the grid was locked at the end; none if it was not.
+    pub locked_since_ns: Option<u64>,
+    /// How often the lock was lost.
+    pub lost: u64,
+    /// How often an observation proved that the device broke its word.
+    pub broken: u64,
+    /// The most by which a release and its tick can have been apart while locked; none if the grid was never locked.
+    pub error_ns: Option<u64>,
+    /// The proven bound on that.
+    pub bound_ns: u64,
+}
+
 /// A change of mode that a run made, all times that it was made together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ModeChangeFigures {

@@ -6,8 +6,8 @@ use taut_plan::Basis;
 
 use crate::Ending;
 use crate::figures::{
-    ChainFigures, ChannelFigures, CoreFigures, ModeChangeFigures, ProbeFigures, ResourceFigures,
-    ServiceChange, TaskFigures, ValuesFileFigures,
+    ChainFigures, ChannelFigures, ClockFigures, CoreFigures, ModeChangeFigures, ProbeFigures,
+    ResourceFigures, ServiceChange, TaskFigures, ValuesFileFigures,
 };
 use crate::report::Report;
 use crate::verdict::{Breach, RunVerdict, Warning};
@@ -69,6 +69,9 @@ struct Document<'a> {
     /// Changes of mode that the run made.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     changes: &'a [ModeChangeFigures],
+    /// Devices' clocks that tasks follow.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    clocks: &'a [ClockFigures],
     /// Paths and digests of the plan's inputs.
     inputs: &'a [taut_plan::Input],
     /// Keys and values as the run recorded them.
@@ -125,6 +128,7 @@ pub(crate) fn write(report: &Report) -> String {
         probes: &report.probes,
         services: &report.services,
         changes: &report.changes,
+        clocks: &report.clocks,
         inputs: &report.plan.inputs,
         machine: &report.machine,
     };

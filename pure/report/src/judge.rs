@@ -142,6 +142,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     let channels: Vec<ChannelFigures> = (0..plan.channels.len()).map(|at| judge.channel(at)).collect();
     let chains = (0..plan.chains.len()).map(|at| judge.chain(at, &tasks, &channels, &history)).collect();
     let changes = judge.changes();
+    let clocks = judge.clocks();
     judge.losses_on_cores();
     judge.interference(before_jobs, &machine);
     judge.nothing_shown(&joined);
@@ -157,6 +158,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
         probes: judge.probes(&machine),
         services: judge.services(),
         changes,
+        clocks,
         rested_ns: end::rested_ns(&judge.seen),
         values_file: judge.seen.values_file.map(|(messages, bytes)| ValuesFileFigures { messages, bytes }),
         verdict: judge.verdict(),

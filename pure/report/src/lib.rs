@@ -15,6 +15,7 @@ mod backlog;
 pub mod blame;
 mod calibrate;
 mod changes;
+mod clocks;
 mod decisions;
 #[cfg(test)]
 mod decoded;
@@ -49,9 +50,9 @@ mod wording;
 
 pub use calibrate::{CalibratedRun, CalibratedTask, Calibration, FittedBound, NoFit, NotCalibrated};
 pub use figures::{
-    ChainFigures, ChannelFigures, CoreFigures, Counts, Distribution, ModeChangeFigures, ProbeFigures,
-    ReactionFigures, ReaderFigures, ResourceFigures, ServiceChange, SetUpFigures, StepFigures, TaskFigures,
-    ValuesFileFigures,
+    ChainFigures, ChannelFigures, ClockFigures, CoreFigures, Counts, Distribution, ModeChangeFigures,
+    ProbeFigures, ReactionFigures, ReaderFigures, ResourceFigures, ServiceChange, SetUpFigures, StepFigures,
+    TaskFigures, ValuesFileFigures,
 };
 pub use report::{About, Report};
 pub use simulated::{Focus, Simulated, Window};

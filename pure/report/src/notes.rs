@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 
 use taut_event::{
-    Counter, Ending, Event, Foreign, Interference, ObservedPlacement, Record, SafeStateOutcome, Stood,
+    Counter, Ending, Event, Foreign, GridPhase, Interference, ObservedPlacement, Record, SafeStateOutcome,
+    Stood,
 };
 use taut_model::SchedulingPolicy;
 use taut_plan::{ClassPlan, Plan};
@@ -160,6 +161,7 @@ fn of_event(plan: &Plan, event: Event) -> Option<Content> {
         Event::CoreCounted { core, count, times } => counted(Subject::Core(core.into()), count, times),
         Event::Service { service, task, state } => follows(plan, service, task, state),
         Event::ModeFollowed { task, to, since, .. } => switched(plan, task, to, since),
+        Event::Followed { task, error, phase, has_broken, .. } => followed(task, error, phase, has_broken),
         Event::ChainEnd { chain, age, .. } => aged(chain, age),
         Event::Budget { server, budget } => budgeted(server, budget),
         Event::Beside { server, others, .. } => not_charged(server, others),
@@ -265,6 +267,18 @@ fn switched(plan: &Plan, task: u16, to: u16, since: Duration) -> Content {
     let mode = plan.modes.get(usize::from(to)).map_or("?", |mode| &mode.name);
     let text = format!("has followed to mode {mode}");
     (Subject::Task(task.into()), text, CHANGE, ("since_ns", since.as_ns()))
+}
+
+fn followed(task: u16, error: Duration, phase: GridPhase, has_broken: bool) -> Content {
+    let text = match phase {
+        _ if has_broken => "the device broke its word",
+        GridPhase::Free => "knows no tick of its device",
+        GridPhase::Approaching => "moves to the ticks of its device",
+        GridPhase::Locked => "follows its device",
+        GridPhase::Unseen => "sees no ticks of its device",
+    };
+    let kind = if has_broken || phase == GridPhase::Unseen { OUTSIDE } else { RUN };
+    (Subject::Task(task.into()), text.to_owned(), kind, ("error_ns", error.as_ns()))
 }
 
 fn aged(chain: u16, age: Duration) -> Content {

@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use taut_event::{Counter, Event, Interference, ObservedPlacement, Record, SafeStateOutcome, Stood};
+use taut_event::{
+    Counter, Event, GridPhase, Interference, ObservedPlacement, Record, SafeStateOutcome, Stood,
+};
 use taut_plan::{ClassPlan, FailureRemedy, Plan};
 
 /// `State::Running` of `taut_run`, as recorded.
@@ -30,6 +32,7 @@ pub(crate) struct Observations {
     pub(crate) cores: Vec<OfCore>,
     pub(crate) services: Vec<StateChange>,
     pub(crate) modes: Vec<ModeStep>,
+    pub(crate) followed: Vec<FollowedStep>,
     pub(crate) values: Vec<ValueEnd>,
     /// Core, instant at which the probe woke, its lateness.
     pub(crate) stalls: Vec<(u16, u64, u64)>,
@@ -66,6 +69,17 @@ pub(crate) struct OfTask {
     pub(crate) moved: Option<Moved>,
     /// The first instant at which one of its jobs recorded another CPU than the plan's.
     pub(crate) elsewhere: Option<u64>,
+}
+
+/// What a release had to do with the clock of a device that its task follows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FollowedStep {
+    pub(crate) at: u64,
+    pub(crate) task: u16,
+    /// In ns.
+    pub(crate) error: u64,
+    pub(crate) phase: GridPhase,
+    pub(crate) has_broken: bool,
 }
 
 /// A panic of a job.
@@ -304,6 +318,9 @@ impl Observations {
                 self.rests.push(AtRest { result, took_ns: took.as_ns(), heap_use });
             }
             Event::ValuesRecorded { messages, bytes } => self.values_file = Some((messages, bytes)),
+            Event::Followed { task, error, phase, has_broken, .. } => {
+                self.followed.push(FollowedStep { at, task, error: error.as_ns(), phase, has_broken });
+            }
             Event::ValuesLost { records } => add(&mut self.values_lost, records),
             // The frame of the run, and the mark of a late job.
             Event::Begin { .. } | Event::End { .. } | Event::Miss { .. } => {}

@@ -6,8 +6,8 @@ use taut_plan::Plan;
 
 use crate::decisions::Decisions;
 use crate::figures::{
-    ChainFigures, ChannelFigures, CoreFigures, ModeChangeFigures, ProbeFigures, ResourceFigures,
-    ServiceChange, TaskFigures, ValuesFileFigures,
+    ChainFigures, ChannelFigures, ClockFigures, CoreFigures, ModeChangeFigures, ProbeFigures,
+    ResourceFigures, ServiceChange, TaskFigures, ValuesFileFigures,
 };
 use crate::jobs::Job;
 use crate::notes::Notes;
@@ -28,6 +28,7 @@ pub struct Report {
     pub(crate) probes: Vec<ProbeFigures>,
     pub(crate) services: Vec<ServiceChange>,
     pub(crate) changes: Vec<ModeChangeFigures>,
+    pub(crate) clocks: Vec<ClockFigures>,
     /// The machine's facts, as key and value.
     pub(crate) machine: Vec<(String, String)>,
     pub(crate) begin: u64,
@@ -111,6 +112,11 @@ impl Report {
     /// Per change of mode that the run made, in the plan's order.
     pub fn changes(&self) -> &[ModeChangeFigures] {
         &self.changes
+    }
+
+    /// Per device's clock that a task follows, in the plan's order of those tasks.
+    pub fn clocks(&self) -> &[ClockFigures] {
+        &self.clocks
     }
 
     /// Per real-time core, in the plan's order.

@@ -64,6 +64,7 @@ pub(crate) fn write(report: &Report, width: usize, color: bool) -> String {
     page.channels(report);
     page.chains(report);
     page.changes(report);
+    page.clocks(report);
     page.resources(report);
     page.conduct(report);
     page.probes(report);
@@ -346,6 +347,38 @@ impl Page {
             });
         }
         self.heading("changes of mode", "from the request until a task had followed, in µs");
+        self.bars(&table, &tails);
+    }
+
+    fn clocks(&mut self, report: &Report) {
+        if report.clocks.is_empty() {
+            return;
+        }
+        let columns = vec![word("clock", 0), word("task", 2), word("locked since", 3), number("lost", 4)];
+        let more = [number("broken", 4), number("error", 0), number("bound", 1)];
+        let mut table = Table::new(columns.into_iter().chain(more).collect(), "error / bound", 26);
+        let mut tails = Vec::new();
+        for clock in &report.clocks {
+            table.row(vec![
+                clock.clock.clone(),
+                clock.task.clone(),
+                clock.locked_since_ns.map_or_else(|| "not".to_owned(), span),
+                clock.lost.to_string(),
+                clock.broken.to_string(),
+                micros(clock.error_ns),
+                micros(Some(clock.bound_ns)),
+            ]);
+            tails.push(Tail {
+                max: clock.error_ns,
+                limit: Some(clock.bound_ns),
+                machine: 0,
+                ours: 0,
+                not_judged: 0,
+                outside: 0,
+                paused: 0,
+            });
+        }
+        self.heading("clocks of devices", "how far a release can have been from its tick, in µs");
         self.bars(&table, &tails);
     }
 

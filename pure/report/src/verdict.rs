@@ -610,6 +610,25 @@ pub enum Warning {
         /// How many.
         values: u64,
     },
+    /// A task that follows a device's clock never came within the bound on its phase error.
+    ClockNotLocked {
+        /// The clock.
+        clock: String,
+    },
+    /// A task that follows a device's clock lost it.
+    ClockLost {
+        /// The clock.
+        clock: String,
+        /// How often.
+        times: u64,
+    },
+    /// A device's ticks were observed further from one another than its drift and its jitter allow.
+    ClockBroken {
+        /// The clock.
+        clock: String,
+        /// How often.
+        times: u64,
+    },
     /// Jobs tried to send more values than the manifest allows. Their end refused them.
     TooMany {
         /// The channel.

@@ -428,6 +428,18 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
         Warning::LostBy { channel, reader, values } => {
             format!("`{reader}` lost {} of `{channel}`", plural(*values, "value", "values"))
         }
+        Warning::ClockNotLocked { clock } => {
+            format!("no release was locked to clock `{clock}`: were enough of its ticks reported?")
+        }
+        Warning::ClockLost { clock, times } => {
+            format!("clock `{clock}` was lost {}", plural(*times, "time", "times"))
+        }
+        Warning::ClockBroken { clock, times } => {
+            let times = plural(*times, "time", "times");
+            format!(
+                "clock `{clock}` broke its word {times}: its drift or its jitter is larger than the manifest states"
+            )
+        }
         Warning::TooMany { channel, values } => {
             let values = plural(*values, "value was", "values were");
             format!(

@@ -7,10 +7,10 @@ mod recorded;
 
 use recorded::{BEGIN, MS, OUTPUT, PROCESSING, RECORDING, SOURCE, Script, plan, run};
 use taut_event::file::Run;
-use taut_event::{CodeLocation, Counter, Foreign, Kind, Record, SafeStateOutcome, Stood};
+use taut_event::{CodeLocation, Counter, Event, Foreign, GridPhase, Kind, Record, SafeStateOutcome, Stood};
 use taut_plan::{
-    ChangePlan, ChannelKind, ClassPlan, LanePlan, LatePolicy, Mechanism, MessageOrder, ModePlan,
-    OverflowPolicy, ServicePlan, SourcePlan,
+    Arrival, ChangePlan, ChannelKind, ClassPlan, DeviceClock, LanePlan, LatePolicy, Mechanism, MessageOrder,
+    ModePlan, OverflowPolicy, ServicePlan, SourcePlan,
 };
 use taut_report::{
     About, Breach, Cause, CoreFigures, Counts, Ended, Ending, Report, RunVerdict, SetUpFigures, Warning,
@@ -613,6 +613,64 @@ fn a_job_that_used_the_heap_is_a_breach() {
     let said = "3 jobs of `processing` used the heap from 88.0 ms on, which its manifest denies";
     assert!(report.text(200, false).contains(said), "{}", report.text(200, false));
     assert!(report.json().contains("\"breach\": \"heap-used\""));
+}
+
+/// A device's clock that a task follows: since when, how often it was lost, how closely, and a word that it broke.
+#[test]
+fn a_followed_clock_has_its_figures_and_warnings() {
+    let mut plan = plan();
+    let us = taut_time::Duration::from_us;
+    let ClassPlan::RealTime { arrival, deadline, .. } = &mut plan.tasks[usize::from(PROCESSING)].class else {
+        panic!("real-time")
+    };
+    let clock = DeviceClock {
+        period: us(8_000),
+        offset: us(0),
+        name: "card".to_owned(),
+        drift_ppm: 200,
+        jitter: us(500),
+    };
+    *arrival = Arrival::Clocked(clock);
+    *deadline = us(7_000);
+    let followed = |at: u64, error: u64, phase: GridPhase, has_broken: bool| {
+        let error = taut_time::Duration::from_ns(error);
+        let event = Event::Followed { task: PROCESSING, release: 1, error, phase, has_broken };
+        event.record(Instant::from_ns(BEGIN + at), 0)
+    };
+    let judged = |more: &[Record]| {
+        let mut run = run(Script::quiet());
+        run.records.extend_from_slice(more);
+        Report::new(&plan, &run)
+    };
+    use GridPhase::{Approaching, Locked, Unseen};
+    let steps = [
+        followed(10 * MS, 900_000, Approaching, false),
+        followed(100 * MS, 200_000, Locked, false),
+        followed(200 * MS, 250_000, Locked, false),
+        followed(300 * MS, 270_000, Unseen, false),
+        followed(400 * MS, 100_000, Locked, false),
+        followed(500 * MS, 800_000, Approaching, true),
+        followed(600 * MS, 90_000, Locked, false),
+    ];
+    let report = judged(&steps);
+    let [of] = report.clocks() else { panic!("one clock") };
+    assert_eq!((of.locked_since_ns, of.lost, of.broken), (Some(600 * MS), 2, 1));
+    assert_eq!((of.error_ns, of.bound_ns), (Some(250_000), 262_800));
+    let text = report.text(160, false);
+    assert!(text.contains("clock `card` was lost 2 times"), "{text}");
+    assert!(text.contains("clock `card` broke its word 1 time: its drift or its jitter"), "{text}");
+    assert!(text.contains("locked since") && !text.contains("no release was locked"), "{text}");
+    assert!(report.json().contains("\"error_ns\": 250000"));
+    let never = judged(&steps[..1]);
+    assert!(never.text(160, false).contains("no release was locked to clock `card`"));
+    assert_eq!(never.clocks()[0].locked_since_ns, None);
+    let unlocked = judged(&steps[..4]);
+    assert_eq!(unlocked.clocks()[0].locked_since_ns, None);
+    assert!(!report_of_nothing().contains("clocks"));
+}
+
+fn report_of_nothing() -> String {
+    report(Script::quiet()).json()
 }
 
 /// A change of mode is held to its bound: of a task that stops, to that of the first step. The time for which the machine

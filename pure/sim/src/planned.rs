@@ -171,7 +171,9 @@ fn set_task(
         priority: (*priority).into(),
         arrivals: match arrival {
             Arrival::Periodic { .. } => ArrivalPattern::Periodic,
-            Arrival::Sporadic { .. } | Arrival::Aperiodic { .. } => ArrivalPattern::Sporadic,
+            Arrival::Clocked(_) | Arrival::Sporadic { .. } | Arrival::Aperiodic { .. } => {
+                ArrivalPattern::Sporadic
+            }
         },
         // A set has no task without a period, and a replay reads none.
         period: if arrival.is_aperiodic() { MOMENT } else { arrival.period() },

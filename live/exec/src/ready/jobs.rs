@@ -189,6 +189,8 @@ pub(crate) struct Task {
     pub(crate) paused: bool,
     /// Whether its next release, which is polled, is in the calendar.
     pub(crate) put_off: bool,
+    /// Whether its first job arrives at release 0, though it is polled.
+    pub(crate) begins: bool,
     /// Whether the work is asked again while its release is in the calendar.
     pub(crate) reconsidered: bool,
     pub(crate) admission: Admission,
@@ -233,6 +235,7 @@ impl Task {
             killed,
             paused: false,
             put_off: false,
+            begins: setup.begins,
             reconsidered: setup.reconsidered,
             admission,
             across: false,

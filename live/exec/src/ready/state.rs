@@ -141,7 +141,7 @@ impl State {
         self.serving.begin_at(origin_ns);
         for (at, task) in (0..).zip(&mut self.tasks) {
             // The calendar is empty, and has a place for every task.
-            if task.donates {
+            if task.donates || task.begins {
                 task.put_off = true;
                 let _ = self.calendar.insert(at, origin_ns);
             }

@@ -82,6 +82,17 @@ impl PlayedParties {
         PlayedParty { parties: self, at }
     }
 
+    /// Reports a tick of a device's clock that is observed at an instant, given as the time since release 0: as who has the end
+    /// for it would.
+    ///
+    /// # Errors
+    /// If no task follows such a clock.
+    pub fn tick(&mut self, clock: &str, observed: Duration) -> Result<(), Error> {
+        let newest = self.app.clocks.get(clock).ok_or_else(|| no_such("clock", clock))?;
+        newest.0.set(Instant::from_ns(ORIGIN_NS.saturating_add(observed.as_ns())));
+        Ok(())
+    }
+
     /// Steers the services.
     pub fn control(&mut self) -> &Control {
         self.has_acted = true;

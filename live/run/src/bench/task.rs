@@ -94,7 +94,7 @@ impl BenchTask {
         in_plan: usize,
         place: (usize, usize),
         body: Box<dyn Body + 'static>,
-        context: JobContext<'static>,
+        mut context: JobContext<'static>,
         drain: Drain,
     ) -> Option<Self> {
         let ClassPlan::RealTime { arrival, wcet, on_overrun, budget, .. } = &plan.tasks[in_plan].class else {
@@ -102,8 +102,11 @@ impl BenchTask {
         };
         let periodic = match arrival {
             Arrival::Periodic { period, offset } => Some((period.as_ns(), offset.as_ns())),
-            Arrival::Sporadic { .. } | Arrival::Aperiodic { .. } => None,
+            Arrival::Clocked(_) | Arrival::Sporadic { .. } | Arrival::Aperiodic { .. } => None,
         };
+        if arrival.clock().is_some() {
+            context.set_next_release(ORIGIN_NS);
+        }
         let mut triggers = arrival.triggers().iter().filter_map(|trigger| plan.channel(trigger));
         let by_alarms = triggers.any(|channel| plan.channels[channel].is_timed());
         let (core, local) = place;

@@ -32,6 +32,11 @@ impl<'d> Faults<'d> {
         }
     }
 
+    /// How many faults were found so far.
+    pub(super) fn count(&self) -> usize {
+        self.found.len()
+    }
+
     /// Adds a fault that rests on more than its labels: on everything at, inside and around these paths.
     pub(super) fn push_resting_on(&mut self, fault: Fault, paths: &[&str]) {
         if !paths.iter().any(|path| self.spoiled(path)) {

@@ -104,6 +104,7 @@ fn unfit(draft: &Draft, party: PartyId) -> Option<(&'static str, &'static str)> 
         ArrivalDraft::Sporadic { .. } | ArrivalDraft::Aperiodic { .. } => {
             Some(("is released by a queue, at unknown instants", "arrival"))
         }
+        ArrivalDraft::Clocked(_) => Some(("follows the clock of a device, and no calendar", "arrival")),
         ArrivalDraft::Periodic { period, .. } if task.deadline > period => {
             Some(("may have several jobs at once: its deadline is longer than its period", "deadline"))
         }

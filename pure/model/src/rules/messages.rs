@@ -222,7 +222,7 @@ pub(super) fn looks(draft: &Draft, channel: &ChannelDraft, reader: PartyId, faul
     let task = &draft.tasks[id.index()];
     let ClassDraft::RealTime(RealTimeDraft { arrival, .. }) = &task.class else { return };
     let (triggers, device) = match arrival {
-        ArrivalDraft::Periodic { .. } => return,
+        ArrivalDraft::Periodic { .. } | ArrivalDraft::Clocked(_) => return,
         ArrivalDraft::Sporadic { triggers, device, .. } => (triggers, device.as_deref()),
         ArrivalDraft::Aperiodic { triggers } => (triggers, None),
     };

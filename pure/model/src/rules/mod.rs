@@ -16,6 +16,7 @@ mod broadcasts;
 mod bulk;
 mod chains;
 mod channels;
+mod clocks;
 mod divided;
 mod failures;
 mod faults;
@@ -77,6 +78,7 @@ pub(crate) fn build(mut draft: Draft) -> (Option<Model>, Vec<Fault>) {
     history::check(&draft, &links, &mut faults);
     flows::check(&draft, &links, &mut faults);
     triggers::check(&draft, &names, &links, &mut faults);
+    clocks::check(&draft, &mut faults);
     traffic::check(&draft, &links, &mut faults);
     aperiodic::check(&draft, &links, &mut faults);
     let chains = chains::check(&draft, &names, &mut faults);
@@ -204,13 +206,16 @@ fn real_time(draft: &Draft, names: &Names<'_>, task: &RealTimeDraft) -> Option<R
 fn stated(task: &RealTimeDraft) -> Stated {
     match task.arrival {
         ArrivalDraft::Aperiodic { .. } => Stated { on_overrun: Overrun::RunOn, ..task.stated },
-        ArrivalDraft::Periodic { .. } | ArrivalDraft::Sporadic { .. } => task.stated,
+        ArrivalDraft::Periodic { .. } | ArrivalDraft::Clocked(_) | ArrivalDraft::Sporadic { .. } => {
+            task.stated
+        }
     }
 }
 
 fn arrival(names: &Names<'_>, arrival: &ArrivalDraft) -> Option<Arrival<ChannelId>> {
     Some(match arrival {
         ArrivalDraft::Periodic { period, offset } => Arrival::Periodic { period: *period, offset: *offset },
+        ArrivalDraft::Clocked(clock) => Arrival::Clocked(clock.clock()?),
         ArrivalDraft::Sporadic { min_gap, triggers, device } => {
             let triggers = channels_of(names, triggers)?;
             Arrival::Sporadic { min_gap: *min_gap, triggers, device: device.clone() }

@@ -44,6 +44,7 @@ impl ArrivalDraft {
     pub(super) fn period(&self) -> (Duration, &'static str) {
         match self {
             Self::Periodic { period, .. } => (*period, "periodic"),
+            Self::Clocked(clock) => (clock.clock().map_or(clock.period, |of| of.min_gap()), "periodic"),
             Self::Sporadic { min_gap, .. } => (*min_gap, "sporadic"),
             Self::Aperiodic { .. } => (Duration::ZERO, "aperiodic"),
         }

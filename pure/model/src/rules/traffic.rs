@@ -39,6 +39,19 @@ fn period(draft: &Draft, party: PartyId) -> Option<(Duration, KeyPath)> {
     gap.filter(|gap| !gap.is_zero()).map(|gap| (gap, KeyPath::value(path)))
 }
 
+/// The most time between two looks of a reader, which is the least one unless it follows a clock; and its key.
+fn looks_every(draft: &Draft, reader: PartyId) -> Option<(Duration, KeyPath)> {
+    let (least, place) = period(draft, reader)?;
+    let PartyId::Task(id) = reader else { return Some((least, place)) };
+    let most = match &draft.tasks[id.index()].class {
+        ClassDraft::RealTime(RealTimeDraft { arrival: ArrivalDraft::Clocked(clock), .. }) => {
+            clock.clock().map(|of| of.max_gap())
+        }
+        _ => None,
+    };
+    Some((most.unwrap_or(least), place))
+}
+
 /// The channel that releases a party, if exactly one does.
 fn released_by(draft: &Draft, party: PartyId) -> Option<&str> {
     let PartyId::Task(id) = party else { return None };
@@ -97,7 +110,8 @@ fn messages(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
     {
         let [reader] = link.readers.as_slice() else { continue };
         let all: Vec<_> = lanes().filter(|(channel, _)| channel.is_lane_of(first.table())).collect();
-        let Some((every, taken)) = period(draft, *reader).filter(|_| all.iter().all(|(_, link)| link.sound))
+        let Some((every, taken)) =
+            looks_every(draft, *reader).filter(|_| all.iter().all(|(_, link)| link.sound))
         else {
             continue;
         };
@@ -174,7 +188,7 @@ fn reader_of(
     faults: &mut Faults<'_>,
 ) {
     let (Some((sent_every, sent)), Some((taken_every, taken))) =
-        (period(draft, writer), period(draft, reader))
+        (period(draft, writer), looks_every(draft, reader))
     else {
         return;
     };

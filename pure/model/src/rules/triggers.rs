@@ -21,7 +21,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
         let ClassDraft::RealTime(real_time) = &task.class else { continue };
         let triggers = real_time.arrival.triggers();
         let device = match &real_time.arrival {
-            ArrivalDraft::Periodic { .. } => continue,
+            ArrivalDraft::Periodic { .. } | ArrivalDraft::Clocked(_) => continue,
             ArrivalDraft::Sporadic { device, .. } => device.as_ref(),
             ArrivalDraft::Aperiodic { .. } => None,
         };

@@ -127,8 +127,10 @@ impl Known<'_> {
         Some(end_to_end::ChainTask {
             arrivals: match task.arrival {
                 Arrival::Periodic { .. } => ArrivalPattern::Periodic,
-                // The model refuses chains through aperiodic tasks.
-                Arrival::Sporadic { .. } | Arrival::Aperiodic { .. } => ArrivalPattern::Sporadic,
+                // The model refuses chains through aperiodic tasks, and through those that follow a clock.
+                Arrival::Clocked(_) | Arrival::Sporadic { .. } | Arrival::Aperiodic { .. } => {
+                    ArrivalPattern::Sporadic
+                }
             },
             period: task.arrival.period(),
             response,

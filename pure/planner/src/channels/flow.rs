@@ -125,7 +125,8 @@ pub(crate) fn reader_of(
         return None;
     };
     let triggered = follows(&real_time.arrival, id)?;
-    let period = real_time.arrival.period();
+    // Of a task that follows a clock the longest gap counts: so seldom does it look.
+    let period = real_time.arrival.max_gap().unwrap_or(real_time.arrival.period());
     let takes = takes(model.channel(id), triggered);
     Some((TakingTask { period, response: bound.response, takes, triggered }, bound.proven))
 }
@@ -143,7 +144,7 @@ pub(crate) fn takes(channel: &Channel, triggered: bool) -> u32 {
 /// of them, a job arrives at the end of each gap. But a value of another trigger may have released a job just before.
 pub(crate) fn follows(arrival: &Arrival<ChannelId>, id: ChannelId) -> Option<bool> {
     match arrival {
-        Arrival::Periodic { .. } => Some(false),
+        Arrival::Periodic { .. } | Arrival::Clocked(_) => Some(false),
         Arrival::Aperiodic { .. } => None,
         Arrival::Sporadic { triggers, .. } => {
             triggers.contains(&id).then_some(arrival.sole_trigger().is_some())

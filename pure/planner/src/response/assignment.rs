@@ -193,7 +193,9 @@ fn arrivals(model: &Model, task: &RealTime) -> ArrivalPattern {
         // How long it waits for other tasks depends on those.
         Arrival::Periodic { .. } if task.waits.by > task.jitter => ArrivalPattern::Driven,
         Arrival::Periodic { offset, .. } => ArrivalPattern::Phased(*offset),
-        Arrival::Sporadic { device: Some(_), .. } | Arrival::Aperiodic { .. } => ArrivalPattern::Sporadic,
+        Arrival::Clocked(_) | Arrival::Sporadic { device: Some(_), .. } | Arrival::Aperiodic { .. } => {
+            ArrivalPattern::Sporadic
+        }
         Arrival::Sporadic { triggers, .. } => {
             // An alarm releases its receiver at an instant that its setter chooses; and a receiver may fall behind a
             // sender that takes blocks back.

@@ -59,7 +59,7 @@ pub(crate) fn is_behind(model: &Model, bounds: &ResponseBounds, link: &FlowLink)
 fn gap(writer: &RealTime, reader: &RealTime) -> Duration {
     let phase = |task: &RealTime| match task.arrival {
         Arrival::Periodic { period, offset } => (u128::from(period.as_ns()), u128::from(offset.as_ns())),
-        Arrival::Sporadic { .. } | Arrival::Aperiodic { .. } => (1, 0),
+        Arrival::Clocked(_) | Arrival::Sporadic { .. } | Arrival::Aperiodic { .. } => (1, 0),
     };
     let ((writes, from), (reads, to)) = (phase(writer), phase(reader));
     let common = gcd(writes, reads).max(1);

@@ -96,7 +96,9 @@ impl Names<'_> {
             Recorded::Begin { .. } | Recorded::End { .. } | Recorded::Miss { .. } => other,
             Recorded::Overrun { .. } | Recorded::Skip { .. } | Recorded::Failed { .. } => other,
             Recorded::Panicked { .. } | Recorded::ModeFollowed { .. } => other,
-            Recorded::ValuesRecorded { .. } | Recorded::ValuesLost { .. } => other,
+            Recorded::ValuesRecorded { .. } | Recorded::ValuesLost { .. } | Recorded::Followed { .. } => {
+                other
+            }
             Recorded::ScopeExceeded { .. } | Recorded::Slept { .. } | Recorded::Service { .. } => other,
             Recorded::Send { .. } | Recorded::Receive { .. } => other,
             Recorded::ReceivedBy { .. } | Recorded::LostBy { .. } => other,

@@ -195,7 +195,9 @@ impl<G, D: Fn(usize) -> bool> Reader<'_, G, D> {
             Event::Begin { .. } | Event::End { .. } => Meaning::Nothing,
             Event::Miss { .. } | Event::Failed { .. } | Event::ScopeExceeded { .. } => Meaning::Nothing,
             Event::Panicked { .. } | Event::ModeFollowed { .. } => Meaning::Nothing,
-            Event::ValuesRecorded { .. } | Event::ValuesLost { .. } => Meaning::Nothing,
+            Event::ValuesRecorded { .. } | Event::ValuesLost { .. } | Event::Followed { .. } => {
+                Meaning::Nothing
+            }
             Event::Send { .. } | Event::Receive { .. } => Meaning::Nothing,
             Event::ReceivedBy { .. } | Event::LostBy { .. } => Meaning::Nothing,
             Event::Drop { .. } | Event::TooMany { .. } | Event::HeapUsed { .. } => Meaning::Nothing,
