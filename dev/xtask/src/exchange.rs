@@ -61,20 +61,36 @@ fn on_path(name: &str) -> Option<PathBuf> {
 /// # Errors
 /// Why there is none.
 pub fn simso(tree: &Tree) -> Result<PathBuf, String> {
-    let folder = tree.target().join("exchange/simso");
+    let too_new = |why| format!("{why}; the last Python for SimSo is 3.11");
+    with_package(tree, "exchange/simso", "SimSo", SIMSO, NEEDS).map_err(too_new)
+}
+
+/// A Python that has a package, in a virtual environment in this folder below the target folder. It has the package if
+/// `import` runs.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn with_package(
+    tree: &Tree,
+    folder: &str,
+    name: &str,
+    package: &str,
+    import: &str,
+) -> Result<PathBuf, String> {
+    let folder = tree.target().join(folder);
     let python = folder.join("bin/python");
-    let works = || Command::new(&python).args(["-c", NEEDS]).run().success();
+    let works = || Command::new(&python).args(["-c", import]).run().success();
     if python.is_file() && works() {
         return Ok(python);
     }
     let make = Command::line("python3 -m venv --clear").args([&folder]).run();
     if !make.success() {
-        return Err(format!("no virtual environment for SimSo: {}", make.reason()));
+        return Err(format!("no virtual environment for {name}: {}", make.reason()));
     }
-    let install = Command::new(&python).args(["-m", "pip", "install", "--quiet", SIMSO]);
+    let install = Command::new(&python).args(["-m", "pip", "install", "--quiet", package]);
     let install = install.limit(Duration::from_secs(5 * 60)).run();
     if !install.success() {
-        return Err(format!("SimSo cannot be installed: {}", install.reason()));
+        return Err(format!("{name} cannot be installed: {}", install.reason()));
     }
-    if works() { Ok(python) } else { Err("SimSo does not run on this Python, 3.11 is the last".into()) }
+    if works() { Ok(python) } else { Err(format!("{name} does not run on this Python")) }
 }
