@@ -37,6 +37,7 @@ mod suite;
 mod tally;
 mod toolchain;
 mod tree;
+mod uav;
 
 pub use command::{Command, End, Output};
 pub use exchange::simso;
@@ -110,6 +111,12 @@ enum Task {
     Drivers,
     /// What `taut export` writes, run by SimSo, rt-app and MAST as far as they are there, beside ours
     Exchange,
+    /// `apps/uav` flies an aircraft of JSBSim, in virtual time and in real time
+    Uav {
+        /// How long it flies in real time, in s
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(10..=3600))]
+        seconds: u64,
+    },
     /// The Python package: wheel, tests, types and notebook, in environments of its own below target/
     Python,
     /// Miri over all of `live/` that it can run, by Stacked and by Tree Borrows: CI's step, and what is too long for CI
@@ -174,6 +181,7 @@ pub fn run() -> ExitCode {
         Task::Miri => closing(&tree, &checkers::miri_steps()),
         Task::Storm(storm) => storm::run(&tree, &storm),
         Task::Exchange => closing(&tree, &exchange::steps()),
+        Task::Uav { seconds } => closing(&tree, &[uav::step(seconds)]),
         Task::Python => closing(&tree, &python::steps()),
         Task::Soak { name: None, minutes, .. } => suite::soak(&tree, minutes),
         Task::Soak { name: Some(name), only, minutes, .. } if name == "mutants" => {

@@ -14,7 +14,7 @@ use crate::toolchain;
 use crate::tree::Tree;
 use crate::{
     absence, applications, counts, deny, document, drivers, exchange, names, nightly, oracle, orderings,
-    peers, python, skips, spdx, step,
+    peers, python, skips, spdx, step, uav,
 };
 
 /// The steps of `cargo xtask test`, which must pass on the machine of a contributor.
@@ -44,6 +44,7 @@ pub(crate) fn ci() -> Vec<Step> {
     steps.push(applications::step());
     steps.extend(drivers::steps());
     steps.extend(exchange::steps());
+    steps.push(uav::step(10));
     steps.extend(beside_others());
     steps.extend(interleavings());
     steps.extend(checkers::steps());
@@ -333,6 +334,7 @@ pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
                 )
                 .limit(Duration::from_secs(3600)),
             ),
+            uav::step(90),
             oracle::long_campaign(round),
             oracle::long_hunt(round),
         ];

@@ -84,6 +84,7 @@ pub(super) const CRATES: &[CrateEntry] = &[
     ),
     edge("apps/cochlear", &["taut"]),
     edge("apps/drive", &["taut"]),
+    edge("apps/uav", &["taut"]),
     edge("dev/hazards", &["time", "event", "model", "manifest", "plan", "planner", "sys", "lock", "exec"]),
     edge("dev/applications", &["time", "event", "manifest", "plan", "planner", "report", "boot", "run"]),
     edge("dev/device", &["taut"]),
