@@ -71,6 +71,7 @@ use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{LentPlace, LentPlaceMut, Memory};
 
 mod pool;
+pub mod reserved;
 mod watcher;
 
 pub use pool::{BLOCKS_MAX, bytes};

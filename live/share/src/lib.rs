@@ -34,6 +34,7 @@
 //! | at its instant, or cancelled before | [`queue::timed_slots`] | both | 5 stores, 1 fence, 2 loads; a load for each slot in use | 1 exchange, 3 loads, 1 store | nothing; a setter may find no free slot |
 //! | **large blocks** | | | | | |
 //! | one sender, one receiver | [`bulk`] | both | 2 stores | 1 load, 1 exchange | a loan, or the oldest block is recalled |
+//! | the same, a receiver that is not trusted | [`bulk::reserved`] | the sender | 2 loads, 4 stores, 1 fence | 4 loads, 1 store, 1 fence | nothing; the oldest block is recalled |
 //!
 //! The steps are bounds, in addition to one copy of the value (none in `bulk`), while no reader is in the middle of a
 //! claim and nobody is overtaken; each file has all bounds, and tests count them. A real-time side never waits, never

@@ -25,6 +25,8 @@ mod nonblocking;
 mod queues;
 #[path = "messages/control.rs"]
 mod reader_controls;
+#[path = "bulk/reserved.rs"]
+mod reserved;
 #[path = "temporal/behaviour.rs"]
 mod temporal;
 #[path = "timed/behaviour.rs"]

@@ -27,6 +27,8 @@ mod messages;
 mod nonblocking;
 #[path = "queues/loom.rs"]
 mod queues;
+#[path = "bulk/reserved_loom.rs"]
+mod reserved;
 #[path = "temporal/loom.rs"]
 mod temporal;
 #[path = "timed/loom.rs"]

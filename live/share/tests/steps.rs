@@ -25,6 +25,8 @@ mod messages;
 mod nonblocking;
 #[path = "queues/steps.rs"]
 mod queues;
+#[path = "bulk/reserved_steps.rs"]
+mod reserved;
 #[path = "temporal/steps.rs"]
 mod temporal;
 #[path = "timed/steps.rs"]

@@ -15,6 +15,8 @@ mod place;
 mod bulk;
 #[path = "flow/stress.rs"]
 mod flow;
+#[path = "bulk/reserved_stress.rs"]
+mod reserved;
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
