@@ -131,6 +131,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/bench_values", "a plan and its memory: `mmap` with MAP_POPULATE"),
     ("run/broadcasts", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/bulk", "a booted application: `mmap` with MAP_POPULATE"),
+    ("run/client_blocks", "starts other processes"),
     ("run/devices", "opens sockets and timers"),
     ("run/dispatched", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/dropping", "starts other processes"),

@@ -5,7 +5,10 @@
 
 use std::fmt;
 
-use taut_run::{Attachment, ClientEnd, ClientRequests, Delivered, EndError, NoValue, Overtaken, Payload};
+use taut_run::{
+    Attachment, ClientBlockReceiver, ClientEnd, ClientRequests, Delivered, EndError, NoValue, Overtaken,
+    Payload,
+};
 use taut_segment::{Error as SegmentError, Role};
 use taut_time::Duration;
 
@@ -151,6 +154,15 @@ impl Client {
     pub fn receiver<P: Payload>(&self, channel: &str) -> Result<ClientReceiver<P>, AttachError> {
         let end = self.attachment.reading_end(channel, true);
         end.map(|end| ClientReceiver { end }).map_err(|error| AttachError { why: Why::End(error) })
+    }
+
+    /// The end of a bulk channel of which this client receives the blocks. At most one such end exists per channel at a time; it
+    /// begins after the last block that an end of this client received, with the oldest that waits.
+    ///
+    /// # Errors
+    /// [`AttachError`] if there is no such channel, it carries other values, or its receiving end already exists.
+    pub fn block_receiver<P: Payload>(&self, channel: &str) -> Result<ClientBlockReceiver<P>, AttachError> {
+        self.attachment.block_receiver(channel).map_err(|error| AttachError { why: Why::End(error) })
     }
 
     /// The calling end of a request of which this client is a caller: `Q` is asked, `R` is replied. At most one such end exists

@@ -40,12 +40,12 @@ pub use start::{is_replay, start};
 pub use taut_macros::manifest;
 pub use taut_run::{
     AlarmReader, AlarmRefused, AlarmSetter, AlarmToken, Answer, App, BlockLoan, BlockReceiver, BlockSender,
-    CallError, Caller, Cancellation, ClientRequests, Component, Context, Control, CountingAllocator, Create,
-    Delivered, Device, DueAlarm, Error, Failure, Handler, Job, JobError, Layout, LoanRefused, LockError,
-    Looper, MessageHandler, MessageReader, ModeError, NoValue, OneOf, Overtaken, Payload, PublishError,
-    QueueReader, QueueWriter, ReceivedBlock, ReceivedRequest, Receiver, RequestNumber, RequestReader,
-    RequestWriter, Resource, SendError, Service, ServiceError, State, StateReader, StateWriter, Task,
-    TickReporter, Unknown, Words, errors, layout, payload_with, zerocopy,
+    CallError, Caller, Cancellation, ClientBlock, ClientBlockReceiver, ClientRequests, Component, Context,
+    Control, CountingAllocator, Create, Delivered, Device, DueAlarm, Error, Failure, Handler, Job, JobError,
+    Layout, LoanRefused, LockError, Looper, MessageHandler, MessageReader, ModeError, NoValue, OneOf,
+    Overtaken, Payload, PublishError, QueueReader, QueueWriter, ReceivedBlock, ReceivedRequest, Receiver,
+    RequestNumber, RequestReader, RequestWriter, Resource, SendError, Service, ServiceError, State,
+    StateReader, StateWriter, Task, TickReporter, Unknown, Words, errors, layout, payload_with, zerocopy,
 };
 pub use taut_scope::{Exceeded, Scope};
 pub use taut_time::{Duration, Instant};

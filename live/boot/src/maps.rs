@@ -167,6 +167,16 @@ impl Maps {
         if size < LINE_BYTES { Err(MapError::Outside(format!("`{channel}`"))) } else { Ok(Some(base)) }
     }
 
+    /// The line in which a client says which block of this channel it has; `None` of a channel without one.
+    ///
+    /// # Errors
+    /// [`MapError::Outside`].
+    pub fn reservation(&self, reader: &ReaderPlan, channel: &str) -> Result<Option<NonNull<u8>>, MapError> {
+        let Some(region) = reader.reservation else { return Ok(None) };
+        let (base, size) = self.locate(MemoryMap::Segment, region, channel)?;
+        if size < LINE_BYTES { Err(MapError::Outside(format!("`{channel}`"))) } else { Ok(Some(base)) }
+    }
+
     fn locate(&self, place: MemoryMap, region: Region, of: &str) -> Result<(NonNull<u8>, usize), MapError> {
         let outside = || MapError::Outside(format!("`{of}`"));
         let map = match (place, &self.clients) {
@@ -205,7 +215,7 @@ fn sending_service(plan: &Plan, channel: &ChannelPlan) -> Option<u16> {
 
 /// The channels to which each client may attach.
 fn directory(plan: &Plan) -> Vec<ClientGrant> {
-    let entry = |channel: &ChannelPlan, role: Role, event_count: Option<Region>| ChannelEntry {
+    let entry = |channel: &ChannelPlan, role: Role, reader: Option<&ReaderPlan>| ChannelEntry {
         channel: channel.name.clone(),
         role,
         mechanism: channel.mechanism.word().to_owned(),
@@ -216,9 +226,10 @@ fn directory(plan: &Plan) -> Vec<ClientGrant> {
         offset: channel.region.offset,
         size: channel.region.size,
         triggered: channel.readers.iter().any(|reader| reader.triggered),
-        event_count: event_count.map(|region| region.offset),
+        event_count: reader.and_then(|reader| reader.event_count).map(|region| region.offset),
         history: if role == Role::Reads { channel.history } else { 0 },
         service: sending_service(plan, channel),
+        reservation: reader.and_then(|reader| reader.reservation).map(|region| region.offset),
     };
     let of_client = |client: &String| {
         let channels = plan.channels.iter().filter_map(|channel| {
@@ -227,7 +238,7 @@ fn directory(plan: &Plan) -> Vec<ClientGrant> {
             }
             let reader = channel.readers.iter().find(|reader| reader.client && reader.name == *client)?;
             let takes = channel.storing_client() == Some(client);
-            Some(entry(channel, if takes { Role::Takes } else { Role::Reads }, reader.event_count))
+            Some(entry(channel, if takes { Role::Takes } else { Role::Reads }, Some(reader)))
         });
         let mut grant = ClientGrant::new(client.clone(), channels.collect());
         grant.max_attached = plan.max_attached(client);

@@ -15,13 +15,13 @@ use std::sync::Arc;
 use taut_event::{Kind, Refusal};
 use taut_lock::Listener;
 use taut_plan::STAMP_BYTES;
-use taut_share::bulk;
 use taut_sys::clock;
 use taut_time::Duration;
 use zerocopy::IntoBytes;
 
 use crate::endpoint::JobRate;
 use crate::job::EventRecorder;
+use crate::pool::{LendingPool, PoolBlock, PoolLoan, TakingPool};
 use crate::queue::Wakes;
 use crate::tap::ChannelTap;
 use crate::values::{LentBlock, TaskValues};
@@ -61,10 +61,8 @@ pub struct BlockSender<'p, P: Payload> {
 
 /// What lends blocks to be sent, and records that.
 pub(crate) struct LendingEnd<'p, P: Payload> {
-    pool: bulk::BlockSender<'p, P>,
+    pool: LendingPool<'p, P>,
     channel: u16,
-    /// Whether it takes back what waits.
-    recalls: bool,
     /// In a bench.
     tap: Option<Arc<ChannelTap>>,
     /// How many blocks were sent, in a replay: there the pool sends none.
@@ -72,30 +70,22 @@ pub(crate) struct LendingEnd<'p, P: Payload> {
 }
 
 impl<'p, P: Payload> LendingEnd<'p, P> {
-    pub(crate) fn new(
-        pool: bulk::BlockSender<'p, P>,
-        channel: u16,
-        recalls: bool,
-        tap: Option<Arc<ChannelTap>>,
-    ) -> Self {
-        Self { pool, channel, recalls, tap, replayed: Cell::new(0) }
+    pub(crate) fn new(pool: LendingPool<'p, P>, channel: u16, tap: Option<Arc<ChannelTap>>) -> Self {
+        Self { pool, channel, tap, replayed: Cell::new(0) }
     }
 
     /// A block, and the number of the one that was taken back for it.
-    fn lend<C: Caller>(&self, by: &mut C) -> Option<(bulk::Loan<'_, 'p, P>, Option<u64>)> {
+    fn lend<C: Caller>(&self, by: &mut C) -> Option<(PoolLoan<'_, 'p, P>, Option<u64>)> {
         let (event_recorder, job) = by.event_recorder();
         let lent = match event_recorder.values().answer_loan(self.channel) {
             // Nobody sends there, so all blocks are here.
             Some(answer) => {
                 answer.and_then(|lent| Some((self.pool.loan_block(lent.block.into())?, lent.recalled)))
             }
-            None => {
-                let loan = if self.recalls { self.pool.loan_or_recall() } else { self.pool.loan() };
-                loan.map(|loan| {
-                    let recalled = loan.recalled();
-                    (loan, recalled)
-                })
-            }
+            None => self.pool.loan().map(|loan| {
+                let recalled = loan.recalled();
+                (loan, recalled)
+            }),
         };
         let is_lost = lent.as_ref().map_or(C::REAL_TIME, |(_, recalled)| recalled.is_some());
         if is_lost {
@@ -163,7 +153,7 @@ impl<'p, P: Payload> BlockSender<'p, P> {
 /// goes back to the sender's end.
 #[must_use = "dropped, it goes back"]
 pub struct BlockLoan<'s, 'p, P: Payload> {
-    loan: bulk::Loan<'s, 'p, P>,
+    loan: PoolLoan<'s, 'p, P>,
     recalled: Option<u64>,
     end: &'s LendingEnd<'p, P>,
     wakes: &'s mut Wakes<'p>,
@@ -190,7 +180,7 @@ impl<P: Payload> BlockLoan<'_, '_, P> {
         }
         match replayed {
             Some(number) => end.replayed.set(number),
-            None => _ = loan.send_stamped(sent_ns),
+            None => _ = loan.send(sent_ns),
         }
         rate.count();
         event_recorder.other(sent_ns, Kind::Send, end.channel, job, number);
@@ -229,7 +219,7 @@ pub struct BlockReceiver<'p, P: Payload> {
 
 /// Takes blocks, and records each.
 pub(crate) struct TakingEnd<'p, P: Payload> {
-    pool: bulk::BlockReceiver<'p, P>,
+    pool: TakingPool<'p, P>,
     channel: u16,
     /// The receiving task, if it is real-time: it takes blocks in its jobs alone, which are counted.
     owner: Option<u16>,
@@ -239,8 +229,9 @@ pub(crate) struct TakingEnd<'p, P: Payload> {
 }
 
 impl<'p, P: Payload> TakingEnd<'p, P> {
-    pub(crate) fn new(pool: bulk::BlockReceiver<'p, P>, channel: u16, owner: Option<u16>) -> Self {
-        Self { pool, channel, owner, last: Cell::new(0), lost: Cell::new(0) }
+    pub(crate) fn new(pool: TakingPool<'p, P>, channel: u16, owner: Option<u16>) -> Self {
+        let last = Cell::new(pool.before());
+        Self { pool, channel, owner, last, lost: Cell::new(0) }
     }
 
     fn take(&self, by: &mut impl Caller) -> Option<ReceivedBlock<'_, 'p, P>> {
@@ -248,7 +239,7 @@ impl<'p, P: Payload> TakingEnd<'p, P> {
         if self.owner.is_some_and(|owner| owner != event_recorder.subject()) {
             return None;
         }
-        let Some(block) = self.pool.receive().ok().flatten() else {
+        let Some(block) = self.pool.receive() else {
             self.found_none(event_recorder);
             return None;
         };
@@ -375,7 +366,7 @@ pub struct ReceivedBlock<'r, 'p, P: Payload>(Content<'r, 'p, P>);
 
 /// Where a received block lies.
 enum Content<'r, 'p, P: Payload> {
-    Lent(bulk::ReceivedBlock<'r, 'p, P>),
+    Lent(PoolBlock<'r, 'p, P>),
     /// In a replay: with the end.
     Replayed {
         value: &'r P,

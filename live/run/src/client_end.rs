@@ -32,9 +32,9 @@ use crate::sources::{Look, SourceStamps, Sources};
 use crate::state::{Shape, StateSlot, StateView};
 
 /// How often a client looks for a value that does not wake it.
-const LOOK_NS: u64 = 1_000_000;
+pub(crate) const LOOK_NS: u64 = 1_000_000;
 /// How long a client that a send wakes sleeps before it looks whether the application is alive.
-const ALIVE_NS: u64 = 10_000_000;
+pub(crate) const ALIVE_NS: u64 = 10_000_000;
 
 /// A client's attachment to a running application; its ends of channels share it.
 #[derive(Debug)]
@@ -153,7 +153,7 @@ impl Attachment {
 }
 
 /// Keeps the memory of an end mapped and, for an end of which there may be one, excludes others.
-struct Hold {
+pub(crate) struct Hold {
     place: Arc<Place>,
     channel: String,
     alone: bool,
@@ -162,7 +162,16 @@ struct Hold {
 impl Hold {
     /// `None` if the channel has the one end that it may have (I1).
     fn take(place: &Arc<Place>, entry: &ChannelEntry) -> Option<Self> {
-        let (channel, alone) = (entry.channel.clone(), entry.role != Role::Reads);
+        Self::new(place, entry, entry.role != Role::Reads)
+    }
+
+    /// Of an end of which there may be one, though it only reads the channel's region.
+    pub(crate) fn alone(attachment: &Attachment, entry: &ChannelEntry) -> Option<Self> {
+        Self::new(&attachment.0, entry, true)
+    }
+
+    fn new(place: &Arc<Place>, entry: &ChannelEntry, alone: bool) -> Option<Self> {
+        let channel = entry.channel.clone();
         let mut held = place.held.lock().unwrap_or_else(PoisonError::into_inner);
         (!alone || held.insert(channel.clone())).then(|| Self { place: Arc::clone(place), channel, alone })
     }
@@ -203,6 +212,8 @@ impl Hold {
                 (_, Role::Writes) => EndKind::Write(Box::new(StateSlot::over(memory, shape).ok()?)),
                 // A reader that stores words would fault in memory that is mapped read-only.
                 (_, role) if !may_read(mechanism.clients_read(), role) => return None,
+                // [`Attachment::block_receiver`] makes its end.
+                _ if mechanism == Mechanism::ReservedBulk => return None,
                 (MechanismForm::Queue, _) => {
                     let mut view = QueueView::over(memory, queue, None).ok()?;
                     view.rewind(entry.history);
@@ -220,7 +231,7 @@ impl Hold {
 
     /// The event count on which this client waits for values of the channel, if there is one. Lives for `'static` as
     /// [`Hold::protocol`] does. `None` if the owner says that there is one where there is none.
-    fn listener(&self) -> Option<Option<Listener<'static>>> {
+    pub(crate) fn listener(&self) -> Option<Option<Listener<'static>>> {
         let Some(line) = self.place.attached.event_count(&self.channel).ok()? else { return Some(None) };
         if line.len() < size_of::<EventCount>() {
             return None;
@@ -230,6 +241,18 @@ impl Hold {
         // - an `EventCount` is an atomic and padding, for which all bytes are valid; the file is mapped for writing
         let event_count: &'static EventCount = unsafe { line.cast::<EventCount>().as_ref() };
         Some(Some(event_count.listener()))
+    }
+}
+
+impl Hold {
+    /// The channel.
+    pub(crate) fn channel(&self) -> &str {
+        &self.channel
+    }
+
+    /// Whether the application runs.
+    pub(crate) fn is_owner_alive(&self) -> bool {
+        self.place.attached.alive() == Liveness::Alive
     }
 }
 
@@ -458,7 +481,7 @@ impl<P: Payload> ClientEnd<P> {
 
     /// Whether the application runs.
     pub(crate) fn is_owner_alive(&self) -> bool {
-        self.hold.place.attached.alive() == Liveness::Alive
+        self.hold.is_owner_alive()
     }
 
     /// How many values this end has lost so far: those that the queue dropped before this end had taken them. It learns

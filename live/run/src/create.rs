@@ -8,7 +8,7 @@ mod requests;
 use taut_lock::{EventCount, Listener};
 use taut_plan::{ChannelKind, ChannelPlan, ClassPlan, Mechanism, OverflowPolicy, ReaderPlan, ValidPlan, Way};
 use taut_scope::Scope;
-use taut_share::bulk;
+use taut_share::bulk::{self, reserved};
 use taut_share::queue::{broadcast, qrtr, qrtwo, timed_slots};
 
 use crate::alarm::{AlarmReader, AlarmSetter, Instants, PendingAlarms, SharedAlarms};
@@ -25,6 +25,7 @@ use crate::locked::Locked;
 use crate::message::{LaneQueue, MessageReader, Order, ReadLane};
 use crate::names::{no_such, position as index};
 use crate::payload::{Own, Stamped};
+use crate::pool::{LendingPool, TakingPool};
 use crate::queue::{QueueShape, QueueSlot, QueueView, Wakes, spare};
 use crate::resource::Resource;
 use crate::sources::SourceStamps;
@@ -197,13 +198,33 @@ impl<'a, 'p> Create<'a, 'p> {
         let (position, plan) = self.end::<P>(channel, ChannelKind::Bulk, true)?;
         let memory = self.memory(plan)?;
         // SAFETY:
-        // - as in `queue_writer`; blocks of a valid plan lie in the process's map, since no party is a client (V4)
-        let pool = unsafe { bulk::sender(memory, plan.capacity) };
+        // - as in `queue_writer`; no client writes blocks: they lie in the process's map, or in the file of the segment that no
+        //   client writes (V1, V4), and the receiver's kind follows from the plan as here
+        let pool = unsafe {
+            match self.reservation(plan)? {
+                None => bulk::sender(memory, plan.capacity)
+                    .map(|pool| LendingPool::ToTask(pool, plan.overflow == OverflowPolicy::Recall)),
+                Some(line) => reserved::sender(memory, line, plan.capacity)
+                    .map(|pool| LendingPool::ToClient(Box::new(pool))),
+            }
+        };
         let pool = pool.map_err(|_| Error::Region(channel.to_owned()))?;
         let (wakes, rate) = (self.wakes(plan)?, JobRate::new(plan.sends_per_release));
         let tap = self.app.bench.as_mut().map(|bench| bench.blocks(position, plan));
-        let end = LendingEnd::new(pool, index(position), plan.overflow == OverflowPolicy::Recall, tap);
+        let end = LendingEnd::new(pool, index(position), tap);
         Ok(BlockSender { end, wakes, rate })
+    }
+
+    /// The line in which a client says which block of a channel it has; `None` of another channel.
+    fn reservation(&self, plan: &ChannelPlan) -> Result<Option<taut_share::Memory<'p>>, Error> {
+        let Some(reader) = plan.readers.iter().find(|reader| reader.reservation.is_some()) else {
+            return Ok(None);
+        };
+        let line = self.app.maps.reservation(reader, &plan.name)?;
+        // SAFETY:
+        // - the line lies inside a map, which lives as long as 'p, and is aligned to 128 bytes; it was zeroed when taken
+        // - in a valid plan it is a line of its own (V1), and only this protocol is laid over it
+        Ok(line.map(|line| unsafe { taut_share::Memory::from_raw(line, taut_share::LINE_BYTES) }))
     }
 
     /// The receiving end of a bulk channel that this task reads.
@@ -216,7 +237,13 @@ impl<'a, 'p> Create<'a, 'p> {
         let memory = self.memory(plan)?;
         // SAFETY:
         // - as in `block_sender`, with the sides exchanged: a bulk channel of a valid plan has one reader (V4)
-        let pool = unsafe { bulk::receiver(memory, plan.capacity) };
+        // - of a client, in a bench: no other process attaches there
+        let pool = unsafe {
+            match self.reservation(plan)? {
+                None => bulk::receiver(memory, plan.capacity).map(TakingPool::OfTask),
+                Some(line) => reserved::receiver(memory, line, plan.capacity).map(TakingPool::OfClient),
+            }
+        };
         let pool = pool.map_err(|_| Error::Region(channel.to_owned()))?;
         let reader = self.reader(plan);
         let event_count = reader.map_or(Ok(None), |reader| self.event_count_of(reader, channel))?;

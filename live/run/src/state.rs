@@ -92,6 +92,7 @@ impl<'p, P: Payload> StateSlot<'p, P> {
                 | Mechanism::TimedSlots
                 | Mechanism::Broadcast
                 | Mechanism::Bulk
+                | Mechanism::ReservedBulk
                 | Mechanism::Qrtwo
                 | Mechanism::Qrtwc
                 | lock_mechanisms!()
@@ -209,6 +210,7 @@ impl<'p, P: Payload> StateView<'p, P> {
                     | Mechanism::TimedSlots
                     | Mechanism::Broadcast
                     | Mechanism::Bulk
+                    | Mechanism::ReservedBulk
                     | Mechanism::Qrtwo
                     | Mechanism::Qrtwc
                     | lock_mechanisms!()

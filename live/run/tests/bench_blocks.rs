@@ -261,6 +261,40 @@ fn a_test_plays_a_sender() {
     assert!(of(&bench, Kind::Drop).is_empty());
 }
 
+/// A test plays a client: it has one block at a time, which the sender does without, and loses what is taken back.
+#[test]
+fn a_test_plays_a_client() {
+    let said = noted();
+    let clients = "[clients.panel]\n[channels.blocks]";
+    let tables = tables(PERIODIC, "camera", "panel", "overflow = \"recall\"\n");
+    let mut bench = bench(&tables.replace("[channels.blocks]", clients), |app| {
+        camera(app, &said)?;
+        idle(app, "detect")?;
+        app.best_effort("other", |_| Ok(|_: &mut Context<'_>| ()))
+    });
+    let numbers = |blocks: &mut BlockReceiver<'_, Block>, by: &mut PartyCaller| {
+        let mut numbers = Vec::new();
+        take(blocks, by, |number| numbers.push(number));
+        (numbers, blocks.lost())
+    };
+    bench.run_for(ms(50)).unwrap();
+    assert_eq!(all(&said), [Ok(None), Ok(None), Ok(None), Ok(Some(1)), Ok(Some(2))]);
+    assert_eq!(bench.client("panel").receive_blocks("blocks", numbers).unwrap(), (vec![3, 4, 5], 2));
+    bench.run_for(ms(10)).unwrap();
+    // It keeps a block.
+    let keep = |blocks: &mut BlockReceiver<'_, Block>, by: &mut PartyCaller| {
+        let block = blocks.next(by).unwrap();
+        let number = block.number();
+        mem::forget(block);
+        number
+    };
+    assert_eq!(bench.client("panel").receive_blocks("blocks", keep).unwrap(), 6);
+    bench.run_for(ms(40)).unwrap();
+    assert_eq!(all(&said)[5..], [Ok(None), Ok(None), Ok(None), Ok(Some(7)), Ok(Some(8))]);
+    assert_eq!(bench.client("panel").receive_blocks("blocks", numbers).unwrap(), (vec![9, 10], 4));
+    assert_eq!(of(&bench, Kind::Drop).len(), 4);
+}
+
 /// What a bench refuses, with its reason.
 #[test]
 fn ends_fit_or_are_refused() {

@@ -232,6 +232,7 @@ fn a_client_reads_no_mechanism_whose_readers_store() {
         event_count: None,
         history: 0,
         service: None,
+        reservation: None,
     };
     let entries: Vec<_> = (0..).zip(Mechanism::ALL).map(entry).collect();
     let size = 8192 * (Mechanism::ALL.len() as u64 + 1);
@@ -241,7 +242,10 @@ fn a_client_reads_no_mechanism_whose_readers_store() {
     for mechanism in Mechanism::ALL {
         let word = mechanism.word();
         let end = attachment.end::<u64>(word, Role::Reads);
-        if mechanism.clients_read() == ClientReads::StoringNothing {
+        // Blocks have an end of their own, which needs a reservation.
+        let blocks = attachment.block_receiver::<u64>(word).map(drop);
+        assert_eq!(blocks, Err(EndError::Mechanism(word.to_owned())), "{word}");
+        if mechanism.clients_read() == ClientReads::StoringNothing && mechanism != Mechanism::ReservedBulk {
             let mut end = end.unwrap();
             assert!(end.latest().is_ok() && end.receive().is_none(), "{word}");
         } else {

@@ -10,7 +10,7 @@ use taut_sys::memory::{self, Mapping, Seals};
 use taut_sys::process;
 use taut_sys::socket::{self, Peer, Poll};
 
-use crate::directory::{ChannelEntry, Directory, EVENT_COUNT_BYTES, Role, is_name};
+use crate::directory::{ChannelEntry, Directory, EVENT_COUNT_BYTES, RESERVATION_BYTES, Role, is_name};
 use crate::files::{Extent, region};
 use crate::folder::Folder;
 use crate::header::{HEADER_BYTES, Header, ServiceState};
@@ -268,7 +268,8 @@ fn open(
     let writable = |offset, size| files.iter().any(|(extent, _)| extent.writes && extent.holds(offset, size));
     let stores = |entry: &ChannelEntry| {
         let waits = entry.event_count.is_none_or(|offset| writable(offset, EVENT_COUNT_BYTES));
-        waits && (!entry.stores() || writable(entry.offset, entry.size))
+        let reserves = entry.reservation.is_none_or(|offset| writable(offset, RESERVATION_BYTES));
+        waits && reserves && (!entry.stores() || writable(entry.offset, entry.size))
     };
     if !directory.entries().iter().all(stores) {
         return Err(Error::Inconsistent { what: "channels that this client writes" });
@@ -427,6 +428,18 @@ impl Attached {
         let found =
             self.maps.iter().find_map(|(extent, map)| region(map, *extent, offset, EVENT_COUNT_BYTES));
         found.map(Some).ok_or(Error::Inconsistent { what: "event count" })
+    }
+
+    /// The line in which this client says which block of a channel it has; `None` of a channel without one. As with
+    /// [`Attached::region`], only atomic accesses are sound. The caller may write it.
+    ///
+    /// # Errors
+    /// [`Error::NoChannel`].
+    pub fn reservation(&self, channel: &str) -> Result<Option<NonNull<[u8]>>, Error> {
+        let Some(offset) = self.entry(channel)?.reservation else { return Ok(None) };
+        let found =
+            self.maps.iter().find_map(|(extent, map)| region(map, *extent, offset, RESERVATION_BYTES));
+        found.map(Some).ok_or(Error::Inconsistent { what: "reservation" })
     }
 
     /// The memory that holds a channel, and perhaps other channels of the same writer; its address does not change.

@@ -22,6 +22,9 @@ const ALIGNMENT: u64 = 128;
 /// Bytes of an event count.
 pub const EVENT_COUNT_BYTES: u64 = ALIGNMENT;
 
+/// Bytes of a reservation.
+pub const RESERVATION_BYTES: u64 = ALIGNMENT;
+
 /// What a client does with a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -82,6 +85,9 @@ pub struct ChannelEntry {
     /// The service of the task that writes the channel, as a number of [`Owner::set_service`](crate::Owner::set_service). `None` if
     /// the owner publishes no state of the writer: then it counts as running.
     pub service: Option<u16>,
+    /// Bytes from the start of the segment to the line of [`RESERVATION_BYTES`] in which the client says which block it has; a
+    /// multiple of 128. `None` of a channel without such a line: the client only reads a channel that has one.
+    pub reservation: Option<u64>,
 }
 
 /// The channels of one client. Holding a directory proves that names are unique and well-formed; that regions are
@@ -149,9 +155,10 @@ impl Directory {
         self.entries.iter().any(|entry| entry.role == Role::Writes)
     }
 
-    /// Whether every region and every event count ends within a segment of `total` bytes.
+    /// Whether every region, every event count and every reservation ends within a segment of `total` bytes.
     pub fn fits(&self, total: u64) -> bool {
-        self.entries.iter().all(|entry| entry.end() <= total && entry.event_count_end() <= total)
+        let beside = |entry: &ChannelEntry| entry.event_count_end().max(entry.reservation_end());
+        self.entries.iter().all(|entry| entry.end().max(beside(entry)) <= total)
     }
 
     /// The text, as the crate's documentation defines it.
@@ -188,6 +195,11 @@ impl ChannelEntry {
     /// The first byte after its event count, or 0; [`ChannelEntry::check`] rules out an overflow.
     fn event_count_end(&self) -> u64 {
         self.event_count.map_or(0, |offset| offset.saturating_add(EVENT_COUNT_BYTES))
+    }
+
+    /// The first byte after its reservation, or 0; [`ChannelEntry::check`] rules out an overflow.
+    fn reservation_end(&self) -> u64 {
+        self.reservation.map_or(0, |offset| offset.saturating_add(RESERVATION_BYTES))
     }
 
     /// Whether the client stores words in the region.
@@ -229,6 +241,16 @@ impl ChannelEntry {
         if self.service.is_some_and(|service| service >= SERVICES_MAX) {
             return Err("the header has no state of such a service");
         }
+        if let Some(offset) = self.reservation
+            && (offset < HEADER_BYTES as u64
+                || !offset.is_multiple_of(ALIGNMENT)
+                || offset.checked_add(RESERVATION_BYTES).is_none())
+        {
+            return Err("the reservation's offset is not a multiple of 128 behind the header");
+        }
+        if self.reservation.is_some() && self.stores() {
+            return Err("a client that stores in the region reserves blocks");
+        }
         Ok(())
     }
 }
@@ -246,7 +268,11 @@ impl fmt::Display for ChannelEntry {
             f,
             "readers={readers} offset={offset} size={size} triggered={triggered} waits={waits} history={history} "
         )?;
-        write!(f, "service={service} layout={layout}")
+        write!(f, "service={service} ")?;
+        if let Some(offset) = self.reservation {
+            write!(f, "reserves={offset} ")?;
+        }
+        write!(f, "layout={layout}")
     }
 }
 
@@ -256,7 +282,7 @@ fn parse(line: &str) -> Result<ChannelEntry, &'static str> {
         let field = fields.next().ok_or(problem)?;
         field.strip_prefix(key).ok_or(problem)
     };
-    Ok(ChannelEntry {
+    let mut entry = ChannelEntry {
         channel: next("", "no name")?.to_owned(),
         role: match next("", "no role")? {
             "writes" => Role::Writes,
@@ -284,8 +310,15 @@ fn parse(line: &str) -> Result<ChannelEntry, &'static str> {
             "no" => None,
             service => Some(number(service)?),
         },
-        layout: next("layout=", "`layout=` is missing or out of place")?.to_owned(),
-    })
+        reservation: None,
+        layout: String::new(),
+    };
+    let mut rest = next("", "`layout=` is missing or out of place")?;
+    if let Some((offset, layout)) = rest.strip_prefix("reserves=").and_then(|rest| rest.split_once(' ')) {
+        (entry.reservation, rest) = (Some(number(offset)?), layout);
+    }
+    rest.strip_prefix("layout=").ok_or("`layout=` is missing or out of place")?.clone_into(&mut entry.layout);
+    Ok(entry)
 }
 
 /// Parses decimal digits, without sign and without leading zeros: each number has one spelling.
@@ -330,6 +363,7 @@ pub(crate) fn conflict(clients: &[(String, Directory)]) -> Option<(&ChannelEntry
             stretches.push((entry.offset, entry.end(), entry));
         }
         stretches.extend(entry.event_count.map(|offset| (offset, entry.event_count_end(), entry)));
+        stretches.extend(entry.reservation.map(|offset| (offset, entry.reservation_end(), entry)));
     }
     stretches.sort_by_key(|&(start, end, _)| (start, end));
     // In this order, no stretch so far ends after the last one.
@@ -357,6 +391,7 @@ mod tests {
             event_count: None,
             history: 0,
             service: None,
+            reservation: None,
         }
     }
 
@@ -404,6 +439,11 @@ mod tests {
             ("waits=no", "waits=64", "the event count's offset"),
             ("waits=no", "waits=200", "the event count's offset"),
             ("waits=no", "waits=18446744073709551488", "the event count's offset"),
+            ("waits=no", "waits=no reserves=200", "the reservation's offset"),
+            ("waits=no", "waits=no reserves=64", "the reservation's offset"),
+            ("waits=no", "waits=no reserves=no", "decimal digits"),
+            ("waits=no", "waits=no reserves=256 reserves=256", "`layout=` is missing"),
+            ("waits=no", "waits=no reserves=", "a number is missing"),
             ("waits=no ", "", "`waits=` is missing"),
             ("mechanism=sdrtw", "mechanism=\u{1b}[2J", "mechanism's name"),
             ("layout=frame:u64 levels:u8*176", "layout=", "the layout"),
@@ -448,6 +488,11 @@ mod tests {
             assert!(conflict(&with(&[&[waits(overlapping), b.clone()]])).is_some(), "{overlapping}");
         }
         assert!(conflict(&with(&[&[waits(512)], &[waits(512)]])).is_some());
+        // So is a reservation.
+        let reserves = |offset| ChannelEntry { reservation: Some(offset), ..a.clone() };
+        assert_eq!(conflict(&with(&[&[reserves(512), b.clone()], &[waits(640)]])), None);
+        assert!(conflict(&with(&[&[reserves(256)]])).is_some());
+        assert!(conflict(&with(&[&[reserves(512)], &[waits(512)]])).is_some());
     }
 
     /// The longest text and the longest line, and one byte more.
@@ -527,6 +572,7 @@ mod tests {
                 event_count: flags.1.then_some(128 + 128 * u64::from(numbers.1)),
                 history: 0,
                 service: None,
+                reservation: (!flags.0 && flags.1).then_some(128 + 128 * u64::from(numbers.2)),
             });
             let directory = Directory::new(entries.collect()).unwrap();
             prop_assert_eq!(Directory::from_text(&directory.to_text()), Ok(directory));

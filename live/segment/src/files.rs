@@ -15,7 +15,7 @@ use std::ptr::NonNull;
 use taut_sys::memory::{self, Mapping, Seals};
 use taut_sys::socket::FD_LIMIT;
 
-use crate::directory::{ChannelEntry, Directory, EVENT_COUNT_BYTES};
+use crate::directory::{ChannelEntry, Directory, EVENT_COUNT_BYTES, RESERVATION_BYTES};
 use crate::header::HEADER_BYTES;
 use crate::{Error, PAGE_BYTES};
 
@@ -89,6 +89,9 @@ pub(crate) fn sketch(clients: &[(String, Directory)]) -> Result<Vec<Sketch>, Err
         for entry in directory.entries() {
             if let Some(offset) = entry.event_count {
                 add(&entry.channel, ([client].into(), false), (offset, EVENT_COUNT_BYTES));
+            }
+            if let Some(offset) = entry.reservation {
+                add(&entry.channel, ([client].into(), true), (offset, RESERVATION_BYTES));
             }
         }
     }

@@ -90,7 +90,9 @@
 //! 128); bytes of the region; whether a value of the channel releases a task; bytes from the segment's start to the event
 //! count on which the client waits for a value (a multiple of 128, at least 128; a `u32` on a line of 128 bytes), or
 //! `no`; with how many earlier values a new reading end of a queue begins; the service of the task that writes, by its byte in
-//! the header, or `no`; the layout of a value, which is the rest of the line and may hold spaces. Names are 1 to 64 ASCII letters, digits, `-` or `_`; a layout is 1 to 4096 bytes
+//! the header, or `no`; only of a channel whose blocks the client reserves, `reserves=` with the bytes from the segment's start to
+//! the line of 128 bytes in which it does (a multiple of 128, at least 128); the layout of a value, which is the rest of the line
+//! and may hold spaces. Names are 1 to 64 ASCII letters, digits, `-` or `_`; a layout is 1 to 4096 bytes
 //! without control characters.
 //!
 //! The *layout text* holds, for every client in the owner's order, the line `client NAME` and the client's directory.
@@ -176,7 +178,7 @@ mod owner;
 pub mod registry;
 
 pub use client::{Attached, Liveness, attach, attach_in};
-pub use directory::{ChannelEntry, Directory, DirectoryError, EVENT_COUNT_BYTES, Role};
+pub use directory::{ChannelEntry, Directory, DirectoryError, EVENT_COUNT_BYTES, RESERVATION_BYTES, Role};
 pub use error::{Error, FolderProblem};
 pub use folder::{
     OwnerSocket, applications_folder, found, found_in, remove_stale, remove_stale_in, runtime_folder, stale,

@@ -172,18 +172,14 @@ impl<'s> Ends<'s> {
             (false, Operation::Publish) => ("StateWriter", "state_writer"),
             (false, Operation::Read) => ("StateReader", "state_reader"),
             (true, Operation::Call) => ("ClientRequests", "requests"),
-            // The receiver of a message is a real-time task, and tasks set alarms and move blocks.
+            (true, Operation::TakeBlocks) => ("ClientBlockReceiver", "block_receiver"),
+            // The receiver of a message is a real-time task, and tasks set alarms and fill blocks.
             (true, Operation::Send | Operation::Publish | Operation::Set | Operation::SendBlocks) => {
                 ("ClientWriter", "writer")
             }
-            (
-                true,
-                Operation::Receive
-                | Operation::Take
-                | Operation::Answer
-                | Operation::TakeDue
-                | Operation::TakeBlocks,
-            ) => ("ClientReceiver", "receiver"),
+            (true, Operation::Receive | Operation::Take | Operation::Answer | Operation::TakeDue) => {
+                ("ClientReceiver", "receiver")
+            }
             (true, Operation::Read) => ("ClientReader", "reader"),
         }
     }

@@ -880,7 +880,10 @@ static KINDS: &[Word] = &[
         "alarm",
         "Every value, at an instant that its setter chooses, from several tasks to one real-time task.",
     ),
-    word("bulk", "Every value, in order, in blocks that move from one task to another without a copy."),
+    word(
+        "bulk",
+        "Every value, in order, in blocks that move from one task to another, or to a client, without a copy.",
+    ),
 ];
 
 static RUN_ATS: &[Word] = &[

@@ -802,6 +802,12 @@ fn blocks_that_cannot_be() {
         ("slow", "from = \"c\"\nto = \"b\"\npayload = \"P\""),
         ("by-client", "from = \"ui\"\nto = \"a\"\npayload = \"P\""),
         ("to-client", "from = \"a\"\nto = \"ui\"\npayload = \"P\""),
+        (
+            "to-client-recalls",
+            "from = \"a\"\nto = \"ui\"\npayload = \"P\"\noverflow = \"recall\"\nreception = \"wait\"",
+        ),
+        ("to-client-drops", "from = \"a\"\nto = \"ui\"\npayload = \"P\"\noverflow = \"clear\""),
+        ("client-to-client", "from = \"ui\"\nto = \"ui\"\npayload = \"P\"\noverflow = \"recall\""),
         ("to-two", "from = \"a\"\nto = [\"b\", \"c\"]\npayload = \"P\""),
         ("idle", "from = \"idle\"\nto = \"lazy\"\npayload = \"P\""),
         ("one", "from = \"a\"\nto = \"c\"\npayload = \"P\"\ncapacity = 1"),

@@ -89,7 +89,7 @@ codes! { $
     419 NO_DELIVERY "a message, a queue or a broadcast whose delivery has no bound"
     421 BAD_ALARM "an alarm that cannot be set"
     425 BAD_ORDER "a message that cannot be ordered as it asks"
-    427 BAD_BULK "a bulk channel of another process"
+    427 BAD_BULK "blocks filled by another process"
     430 SEVERAL_PAYLOADS "several payloads where a channel can have one"
     440 BAD_APERIODIC "an aperiodic task that a server cannot bound"
     441 APERIODIC_CHANNEL "a channel that an aperiodic task cannot have"

@@ -16,8 +16,10 @@ pub struct Bulk<'p> {
     pub name: &'p str,
     /// The task that fills blocks.
     pub sender: &'p str,
-    /// The task that reads them.
+    /// The task or the client that reads them.
     pub receiver: &'p str,
+    /// Whether it is a client, which maps the blocks read-only.
+    pub client: bool,
     /// How many blocks it has.
     pub blocks: u32,
     /// Bytes of a block's content.
@@ -38,6 +40,7 @@ impl Plan {
             name: &channel.name,
             sender: &channel.writer.name,
             receiver: channel.readers.first().map_or("", |reader| &reader.name),
+            client: channel.readers.iter().any(|reader| reader.client),
             blocks: channel.capacity,
             block_bytes: channel.size,
             bytes: channel.region.size,
@@ -55,6 +58,9 @@ impl Bulk<'_> {
         let size = shown::size(self.block_bytes.into());
         let promised = match (self.delivery, self.recalls) {
             (Some(bound), _) => format!("each received within {}", bound.rounded()),
+            (None, true) if self.client => {
+                "the client has one at most; the oldest is recalled if none is free".to_owned()
+            }
             (None, true) => "the oldest is recalled if none is free".to_owned(),
             (None, false) => {
                 "no bound: a party is not real-time, and the sender may find none free".to_owned()

@@ -233,6 +233,13 @@ pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
         let _ =
             writeln!(text, "an end that a client makes begins with the {} values before", channel.history);
     }
+    for reader in channel.readers.iter().filter(|reader| reader.reservation.is_some()) {
+        let _ = writeln!(
+            text,
+            "`{}` maps the blocks read-only, and writes a line in which it says which one it has",
+            reader.name
+        );
+    }
     if channel.broadcast {
         text.push_str(&(plan.broadcast(channel).lines().join("\n") + "\n"));
     } else if let Some(latency) = channel.latency {

@@ -30,6 +30,12 @@ pub fn file_of<'a>(
     }
 }
 
+/// The file of the line in which a client says which block it has. The writer looks at it, and wakes nobody there, so it may lie
+/// where the client cannot punch holes.
+pub fn reservation_file(client: &str) -> File<'_> {
+    Some((client, false))
+}
+
 /// The file of the event count on which a client waits. The application's wake must find it, so it is not in the file
 /// that the client alone maps.
 pub fn event_count_file(client: &str) -> File<'_> {

@@ -528,6 +528,9 @@ pub struct ReaderPlan {
     /// in the segment for a client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_count: Option<Region>,
+    /// Of a client that receives blocks: where the line lies in the segment in which it says which block it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<Region>,
     /// Of a real-time reader of a broadcast: the most values that wait for it; none if nothing bounds that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<u32>,

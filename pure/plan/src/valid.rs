@@ -49,7 +49,7 @@ use taut_policy::{
 };
 use taut_time::Duration;
 
-use crate::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, event_count_file, file_of};
+use crate::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, event_count_file, file_of, reservation_file};
 use crate::request::REPLY;
 use crate::{
     Arrival, ChannelPlan, ClassPlan, CorePlan, MemoryMap, MessageOrder, Plan, ReaderPlan, Region,
@@ -317,6 +317,9 @@ fn regions(plan: &Plan) -> Result<(), Invalid> {
                 let map = if reader.client { &mut segment } else { &mut process };
                 map.push((region, "an event count of channel", &channel.name));
             }
+            if let Some(region) = reader.reservation {
+                segment.push((region, "a reservation of channel", &channel.name));
+            }
         }
     }
     apart(&mut process, (0, LINE_BYTES), plan.memory.process.as_bytes())?;
@@ -336,8 +339,13 @@ fn files(plan: &Plan) -> Result<(), Invalid> {
         let file = file_of(writer, channel.storing_client(), is_read_by_clients, triggers);
         let waits = channel.readers.iter().filter(|reader| reader.client);
         let waits = waits.filter_map(|reader| Some((event_count_file(&reader.name), reader.event_count?)));
+        let reserves = channel.readers.iter();
+        let reserves =
+            reserves.filter_map(|reader| Some((reservation_file(&reader.name), reader.reservation?)));
         files.entry(None).or_insert((0, SEGMENT_HEADER_BYTES, "the header"));
-        for (file, Region { offset, size }) in std::iter::once((file, channel.region)).chain(waits) {
+        for (file, Region { offset, size }) in
+            std::iter::once((file, channel.region)).chain(waits).chain(reserves)
+        {
             let (start, end, _) = files.entry(file).or_insert((offset, offset, &channel.name));
             // No sum overflows: `apart` has checked it.
             (*start, *end) = ((*start).min(offset), (*end).max(offset + size));
@@ -472,7 +480,8 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
     let paper = mechanism.paper_name();
     require!(mechanism.serves(channel.kind, &parties), "{paper} does not serve channel `{name}`");
     let client = all_parties(channel).any(|(_, client)| client);
-    require!(channel.kind != ChannelKind::Bulk || !client, "a client has an end of bulk channel `{name}`");
+    let fills = channel.kind == ChannelKind::Bulk && channel.writer.client;
+    require!(!fills, "a client fills blocks of bulk channel `{name}`");
     require!(
         channel.takes_per_release == 1 || channel.takes_per_release > 0 && channel.kind == ChannelKind::Bulk,
         "channel `{name}` counts what its reader takes, and is no bulk channel, or takes none"
@@ -737,6 +746,14 @@ fn reader_of(
             "the event count of `{reads}` for channel `{name}` is not a line"
         );
     }
+    require!(
+        reader.reservation.is_some() == (mechanism == Mechanism::ReservedBulk),
+        "`{reads}` reserves blocks of channel `{name}`, whose mechanism is {paper}, or does not where it must"
+    );
+    require!(
+        reader.reservation.is_none_or(|region| region.size == LINE_BYTES),
+        "the reservation of `{reads}` for channel `{name}` is not a line"
+    );
     if reader.triggered {
         let by = known.tasks.get(reads.as_str()).map(|task| &task.class);
         let waits =

@@ -434,6 +434,7 @@ fn channel_plans(
             triggered: model.releases(id, *party),
             way: realisation.ways.get(at).copied(),
             event_count: map.event_counts[id.index()][at],
+            reservation: map.reservations[id.index()].filter(|_| client(party)),
             waiting: realisation.readers.get(at).and_then(|bound| bound.waiting),
             latency: realisation.readers.get(at).and_then(|bound| bound.latency),
         };

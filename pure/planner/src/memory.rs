@@ -7,10 +7,12 @@ use std::collections::BTreeMap;
 
 use taut_analysis::{Overflow, memory};
 use taut_model::{
-    Channel, ChannelId, ChannelKind, Class, ClientReads, Fault, Flow, LINE_BYTES, Model, PartyId, Reception,
-    Size, codes,
+    Channel, ChannelId, ChannelKind, Class, ClientReads, Fault, Flow, LINE_BYTES, Mechanism, Model, PartyId,
+    Reception, Size, codes,
 };
-use taut_plan::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, event_count_file, file_of};
+use taut_plan::layout::{
+    File, PAGE_BYTES, SEGMENT_HEADER_BYTES, event_count_file, file_of, reservation_file,
+};
 use taut_plan::{MemoryMap, MemoryPlan, Region, ScopePlan};
 
 use crate::channels::flow::Realisation;
@@ -31,6 +33,8 @@ pub(crate) struct Map {
     pub(crate) channels: Vec<(MemoryMap, Region)>,
     /// By channel and reader: the event count on which the reader waits; none if it does not wait.
     pub(crate) event_counts: Vec<Vec<Option<Region>>>,
+    /// By channel: the line in which the client that receives blocks says which one it has.
+    pub(crate) reservations: Vec<Option<Region>>,
     /// Bytes of the process's map.
     pub(crate) process: u64,
     /// Bytes of the segment; 0 without one.
@@ -43,6 +47,8 @@ enum Item {
     Object(usize),
     /// The event count of a channel's reader.
     EventCount(usize, usize),
+    /// The reservation of a channel's reader.
+    Reservation(usize),
 }
 
 /// Hands out regions from the start of a map.
@@ -105,6 +111,11 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
             }
         }
         map.event_counts.push(event_counts);
+        let reserves = reading.filter(|_| realisation.mechanism == Mechanism::ReservedBulk);
+        if let Some(client) = reserves {
+            files.entry(reservation_file(client)).or_default().push(Item::Reservation(at));
+        }
+        map.reservations.push(reserves.map(|_| Region { offset: 0, size: LINE_BYTES }));
     }
     map.process = process.0;
     for id in model.task_ids() {
@@ -157,6 +168,7 @@ fn segment(files: BTreeMap<File<'_>, Vec<Item>>, map: &mut Map) -> Result<u64, O
                 Item::EventCount(channel, reader) => {
                     map.event_counts[channel][reader] = Some(segment.take(LINE_BYTES)?);
                 }
+                Item::Reservation(channel) => map.reservations[channel] = Some(segment.take(LINE_BYTES)?),
             }
         }
     }
@@ -259,6 +271,7 @@ impl Map {
             value_rings: vec![None; model.tasks().len()],
             channels: model.channels().iter().map(|_| (MemoryMap::Process, nowhere)).collect(),
             event_counts: model.channels().iter().map(|channel| vec![None; channel.readers.len()]).collect(),
+            reservations: vec![None; model.channels().len()],
             process: 0,
             segment: 0,
         }

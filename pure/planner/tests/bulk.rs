@@ -171,5 +171,52 @@ fn forged_plans_are_refused() {
     let mut plan = proven(&of);
     (plan.channels[2].kind, plan.channels[2].mechanism) = (ChannelKind::Bulk, Mechanism::Bulk);
     let error = ValidPlan::new(plan).expect_err("a client").to_string();
-    assert!(error.contains("a client has an end of bulk channel `orders`"), "{error}");
+    assert!(error.contains("a client fills blocks of bulk channel `orders`"), "{error}");
+}
+
+/// `camera` sends to a client, which maps the blocks read-only and has a line of its own.
+#[test]
+fn a_client_receives_blocks() {
+    let mut leaves = draft(OverflowPolicy::Recall);
+    leaves.clients = vec![ClientDraft { name: "viewer".into(), kind: ClientKind::Process, min_gap: None }];
+    leaves.channels[0].to = vec!["viewer".into()];
+    leaves.channels[0].reception = Reception::Wait;
+    let plan = proven(&leaves);
+    let images = &plan.channels[0];
+    let expected = (Mechanism::ReservedBulk, 3, None, MemoryMap::Segment);
+    assert_eq!((images.mechanism, images.capacity, images.latency, images.place), expected);
+    // Four lines of words, in the file of the segment that no client writes.
+    assert_eq!((images.region.offset, images.region.size), (128, 4 * 128 + 30 * MIB));
+    let (reader, page) = (&images.readers[0], |region: taut_plan::Region| region.offset / 4096);
+    let (line, event_count) = (reader.reservation.expect("a line"), reader.event_count.expect("it waits"));
+    assert_eq!(line.size, 128);
+    // Its private file, and the one in which the sender wakes it.
+    let last = (images.region.offset + images.region.size - 1) / 4096;
+    assert!(last < page(line) && page(line) < page(event_count));
+    assert_snapshot!(explain_channel(&plan, "images").expect("a channel"));
+    let forged: [(&str, Forge); 5] = [
+        ("reserves blocks of channel `images`", |plan| plan.channels[0].readers[0].reservation = None),
+        ("is not a line", |plan| {
+            plan.channels[0].readers[0].reservation.as_mut().expect("a line").size = 64;
+        }),
+        ("share a page", |plan| {
+            let event_count = plan.channels[0].readers[0].event_count.expect("it waits");
+            plan.channels[0].readers[0].reservation.as_mut().expect("a line").offset =
+                event_count.offset + 128;
+        }),
+        ("Reserved Bulk does not serve", |plan| plan.channels[0].overflow = OverflowPolicy::Reject),
+        ("Bulk does not serve", |plan| plan.channels[0].mechanism = Mechanism::Bulk),
+    ];
+    for (said, forge) in forged {
+        let mut plan = plan.clone();
+        forge(&mut plan);
+        let error = ValidPlan::new(plan).expect_err(said).to_string();
+        assert!(error.contains(said), "{said}: {error}");
+    }
+    // A task that is not real-time may send, too; it wakes nobody.
+    leaves.channels[0].from = vec!["recorder".into()];
+    leaves.channels[0].reception = Reception::Poll;
+    let images = proven(&leaves).channels.remove(0);
+    assert_eq!((images.mechanism, images.capacity), (Mechanism::ReservedBulk, 3));
+    assert_eq!(images.readers[0].event_count, None);
 }

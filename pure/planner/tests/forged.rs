@@ -536,12 +536,13 @@ fn ways_of_readers() {
             for way in [None, Some(Way::Claims), Some(Way::ByTime), Some(Way::LooksOn)] {
                 use Mechanism::{
                     Bulk, Chen, Dbp, DoubleBuffer, Hybrid, ImprovedChen, Mpcp, Msrp, Nbw, Peterson, Presence,
-                    Qrtr, Qrtwc, Qrtwo, Sdrtr, Sdrtw, Srp, Tccp, TimedSlots,
+                    Qrtr, Qrtwc, Qrtwo, ReservedBulk, Sdrtr, Sdrtw, Srp, Tccp, TimedSlots,
                 };
                 let by_time = writer == "a" && reader == "b";
                 let has = match (mechanism, way) {
                     (
-                        Sdrtr | Sdrtw | Qrtr | Qrtwo | Qrtwc | TimedSlots | Bulk | Srp | Msrp | Dbp | Tccp,
+                        Sdrtr | Sdrtw | Qrtr | Qrtwo | Qrtwc | TimedSlots | Bulk | ReservedBulk | Srp | Msrp
+                        | Dbp | Tccp,
                         way,
                     ) => way.is_none(),
                     // It serves no state; `broadcasts.rs` has its ways.

@@ -326,7 +326,20 @@ mechanisms! {
         clients_read: ClientReads::Never,
         rank: 3,
         manual: "Bulk: the blocks of a bulk channel.",
-        parties: "is for blocks: write `kind = \"bulk\"`",
+        parties: "is for blocks between tasks: write `kind = \"bulk\"`",
+    }
+    /// As `Bulk`, but the reader is a client: it maps the blocks read-only, and says in a line of its own which one it has.
+    ReservedBulk {
+        word: "reserved-bulk",
+        paper: "Reserved Bulk",
+        form: MechanismForm::Queue,
+        ways: &[],
+        claims_max: 0,
+        answers: false,
+        clients_read: ClientReads::StoringNothing,
+        rank: 3,
+        manual: "Reserved Bulk: the blocks of a bulk channel to a client, which maps them read-only.",
+        parties: "is for blocks from a task to a client: write `kind = \"bulk\"` and `overflow = \"recall\"`",
     }
 }
 
@@ -473,8 +486,9 @@ impl Mechanism {
     /// real-time writer guarantees. All parties of a lock are real-time, so that none waits for a party that is not. A
     /// queue has one real-time party at least, and drops waiting values only of readers that are not real-time; but a lane of
     /// a message drops the oldest values of a sender that is not. A broadcast without a real-time reader is such a
-    /// queue, which drops the oldest values. A bulk channel has one real-time party at
-    /// least, and all of its parties are tasks: another process could write a block while its owner uses it.
+    /// queue, which drops the oldest values. A bulk channel between
+    /// tasks has one real-time party at least. No client fills blocks: it could write one while its owner uses it. A client
+    /// that receives blocks maps them read-only, and the writer takes back what it needs.
     pub fn serves(self, kind: ChannelKind, parties: &PartyCounts) -> bool {
         let &PartyCounts {
             real_time_writer,
@@ -493,7 +507,7 @@ impl Mechanism {
             ClientReads::StoringNothing => true,
         };
         if kind.is_queued() != (self.form() == MechanismForm::Queue)
-            || (kind == ChannelKind::Bulk) != (self == Self::Bulk)
+            || (kind == ChannelKind::Bulk) != matches!(self, Self::Bulk | Self::ReservedBulk)
             || synchronous != self.preserves_flow()
             || timed != (self == Self::TimedSlots)
             || broadcast && !matches!(self, Self::Broadcast | Self::Qrtwo)
@@ -520,6 +534,7 @@ impl Mechanism {
                     && readers == 1
                     && (real_time_writer || real_time_readers == 1)
             }
+            Self::ReservedBulk => overflow == OverflowPolicy::Recall && (readers, client_readers) == (1, 1),
             Self::Qrtwo => {
                 let drops = if broadcast { OverflowPolicy::Reject } else { OverflowPolicy::DropOldest };
                 let is_own = lane && !real_time_writer && readers == 1 && real_time_readers == 1;
@@ -616,7 +631,7 @@ impl Mechanism {
     /// reader (Presence: a word; Peterson: also its copy with a stamp). Under a lock there is one value; MSRP has a line for
     /// the queue of waiters; MPCP has a line for the holder and a word for each of the `claims + 1` parties that may wait.
     /// DBP and TCCP have two lines, two for each reader, and slots on cache lines of their own. Bulk: three words for each
-    /// block, and blocks of whole lines; `None` unless there are 1 to [`BLOCKS_MAX`] blocks.
+    /// block, and blocks of whole lines; `None` unless there are 1 to [`BLOCKS_MAX`] blocks. Reserved Bulk: a line more.
     pub fn bytes(self, value: u32, slots: u32, claims: u32) -> Option<u64> {
         let lines = |bytes: u64| bytes.checked_next_multiple_of(LINE_BYTES);
         let word = u64::from(value).checked_next_multiple_of(8)?;
@@ -637,6 +652,7 @@ impl Mechanism {
                 let words = lines(8 * slots)?;
                 lines(word)?.checked_mul(slots)?.checked_add(3 * words)
             }
+            Self::ReservedBulk => Self::Bulk.bytes(value, slots.try_into().ok()?, 1)?.checked_add(LINE_BYTES),
             Self::Bulk => None,
             Self::Qrtwo | Self::Qrtwc => {
                 let slot = queue_slot(word)?;
@@ -726,7 +742,7 @@ mod tests {
     /// Plans rely on the order: it decides among mechanisms that are equally small.
     #[test]
     fn each_is_once_in_the_order_of_preference() {
-        let words = "sdrtr qrtr qrtwo qrtwc broadcast timed-slots presence chen double-buffer peterson hybrid improved-chen nbw sdrtw srp msrp mpcp dbp tccp bulk";
+        let words = "sdrtr qrtr qrtwo qrtwc broadcast timed-slots presence chen double-buffer peterson hybrid improved-chen nbw sdrtw srp msrp mpcp dbp tccp bulk reserved-bulk";
         assert_eq!(Mechanism::ALL.map(Mechanism::word).join(" "), words);
     }
 
@@ -742,6 +758,8 @@ mod tests {
         assert_eq!(Mechanism::Bulk.bytes(256, 3, 1), Some(384 + 3 * 256));
         assert_eq!(Mechanism::Bulk.bytes(129, 17, 1), Some(768 + 17 * 256));
         assert_eq!([0, 65].map(|blocks| Mechanism::Bulk.bytes(8, blocks, 1)), [None; 2]);
+        assert_eq!(Mechanism::ReservedBulk.bytes(129, 17, 0), Some(768 + 17 * 256 + 128));
+        assert_eq!([0, 65].map(|blocks| Mechanism::ReservedBulk.bytes(8, blocks, 0)), [None; 2]);
         // 40 bytes: batches of 1, so 2 + 204 more slots; 272 bytes are in slots of 320: 2 + 25 more.
         assert_eq!(Mechanism::Qrtwo.bytes(40, 4, 0), Some(256 + (40u64 * 210).next_multiple_of(128)));
         assert_eq!(
@@ -918,9 +936,9 @@ mod tests {
         }
     }
 
-    /// A bulk channel has its own mechanism, no client, and one reader; it rejects or recalls.
+    /// A bulk channel has mechanisms of its own, and one reader; it rejects or recalls, and recalls if its reader is a client.
     #[test]
-    fn blocks_move_between_two_tasks() {
+    fn blocks_move_between_two_parties() {
         let policies = [
             OverflowPolicy::Reject,
             OverflowPolicy::DropOldest,
@@ -935,6 +953,9 @@ mod tests {
                 (false, 1, 0, 0),
                 (true, 2, 1, 0),
                 (true, 1, 0, 1),
+                (false, 1, 0, 1),
+                (true, 2, 0, 1),
+                (true, 2, 0, 2),
             ] {
                 let parties = PartyCounts {
                     real_time_writer,
@@ -953,9 +974,18 @@ mod tests {
                 let fits = (at == 0 || at == 3)
                     && (readers, client_readers) == (1, 0)
                     && (real_time_writer || real_time_readers == 1);
-                let expected: &[_] = if fits { &[Mechanism::Bulk] } else { &[] };
+                let leaves = at == 3 && (readers, client_readers) == (1, 1);
+                let expected: &[_] = match (fits, leaves) {
+                    (true, _) => &[Mechanism::Bulk],
+                    (_, true) => &[Mechanism::ReservedBulk],
+                    _ => &[],
+                };
                 assert_eq!(fit(ChannelKind::Bulk), expected, "{parties:?}");
-                assert!(!fit(ChannelKind::Queue).contains(&Mechanism::Bulk));
+                assert!(
+                    !fit(ChannelKind::Queue)
+                        .iter()
+                        .any(|one| matches!(one, Mechanism::Bulk | Mechanism::ReservedBulk))
+                );
                 assert!(overflow != OverflowPolicy::Recall || fit(ChannelKind::Queue).is_empty());
             }
         }

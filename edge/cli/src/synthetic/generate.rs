@@ -286,8 +286,9 @@ fn client_ends(model: &Model, party: PartyId) -> Vec<String> {
                     format!("load::client_receives::<{of}>(client, \"{name}\", {})?", wakes(model, id))
                 }
                 ChannelKind::State => format!("load::client_reads::<{of}>(client, \"{name}\")?"),
-                // No client has an end of a bulk channel.
-                ChannelKind::Bulk => continue,
+                ChannelKind::Bulk => {
+                    format!("load::client_blocks::<{of}>(client, \"{name}\", {})?", wakes(model, id))
+                }
             });
         }
         if model.channel(id).writer == party {

@@ -10,8 +10,8 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use taut::{
-    AlarmReader, AlarmSetter, AttachError, BlockReceiver, BlockSender, Caller, Client, ClientReader, ClientReceiver,
-    ClientRequests, ClientWriter, Component, Context, Create, Device, Duration, Error, Failure, Instant, Job, Liveness,
+    AlarmReader, AlarmSetter, AttachError, BlockReceiver, BlockSender, Caller, Client, ClientBlockReceiver,
+    ClientReader, ClientReceiver, ClientRequests, ClientWriter, Component, Context, Create, Device, Duration, Error, Failure, Instant, Job, Liveness,
     MessageReader, Payload, QueueReader, QueueWriter, Receiver, Remedy, RequestReader, RequestWriter, Resource, StateReader,
     StateWriter, Task,
 };
@@ -734,6 +734,35 @@ pub fn client_receives<P: Payload + 'static>(
     wakes: bool,
 ) -> Result<Box<dyn ClientEnd>, AttachError> {
     Ok(Box::new(ClientReceives(client.receiver::<P>(channel)?, wakes)))
+}
+
+struct ClientTakesBlocks<P: Payload>(ClientBlockReceiver<P>, bool);
+
+impl<P: Payload> ClientEnd for ClientTakesBlocks<P> {
+    fn in_round(&mut self) {
+        for _ in 0..MANY {
+            if self.0.next().is_none() {
+                break;
+            }
+        }
+    }
+
+    fn wakes(&self) -> bool {
+        self.1
+    }
+
+    fn sleep(&mut self, patience: Duration) {
+        let _ = self.0.next_within(patience);
+    }
+}
+
+/// A bulk channel of which a client takes all blocks; `wakes`: a block wakes the client.
+pub fn client_blocks<P: Payload + 'static>(
+    client: &Client,
+    channel: &str,
+    wakes: bool,
+) -> Result<Box<dyn ClientEnd>, AttachError> {
+    Ok(Box::new(ClientTakesBlocks(client.block_receiver::<P>(channel)?, wakes)))
 }
 
 struct ClientReads<P: Payload>(ClientReader<P>);

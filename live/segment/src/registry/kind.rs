@@ -210,6 +210,7 @@ impl NamedObject {
             event_count: None,
             history: 0,
             service: None,
+            reservation: None,
         })
     }
 

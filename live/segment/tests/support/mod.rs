@@ -165,6 +165,7 @@ pub(crate) fn entry(channel: &str, role: Role, offset: u64) -> ChannelEntry {
         event_count: None,
         history: 0,
         service: None,
+        reservation: None,
     }
 }
 

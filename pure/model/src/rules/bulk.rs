@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The rules of bulk channels that queues do not have: their parties are tasks, their capacity is a number of blocks, and a ring of
+//! The rules of bulk channels that queues do not have: a client fills no blocks, their capacity is a number of blocks, and a ring of
 //! recorded values takes what one release sends.
 
 use super::channels::{Link, party_name};
@@ -15,22 +15,34 @@ fn at(channel: &ChannelDraft, key: &str) -> KeyPath {
     KeyPath::value(format!("channels.{}.{key}", channel.table()))
 }
 
-/// Checks that no party is a client; returns whether none is.
+/// Checks that no client fills blocks, and that the writer can take them back from a client; returns whether both hold.
 pub(super) fn parties(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) -> bool {
     if channel.kind != ChannelKind::Bulk {
         return true;
     }
+    let is_client = |party: &&PartyId| matches!(party, PartyId::Client(_));
+    let kind = format!("channels.{}.kind", channel.table());
     let mut sound = true;
-    for (key, parties) in [("from", &link.writers), ("to", &link.readers)] {
-        for party in parties.iter().filter(|party| matches!(party, PartyId::Client(_))) {
-            let (name, verb) = (party_name(draft, *party), if key == "from" { "fill" } else { "read" });
-            let message = format!("client `{name}` cannot {verb} blocks of `{}`", channel.name);
-            let fault = Fault::error(codes::BAD_BULK, message, at(channel, key), "another process")
-                .note("both ends use a block where it lies, which no other process must write meanwhile")
-                .help("let a task copy what the client needs: to a state or a queue");
-            faults.push_resting_on(fault, &[&format!("channels.{}.kind", channel.table())]);
-            sound = false;
-        }
+    for party in link.writers.iter().filter(is_client) {
+        let message =
+            format!("client `{}` cannot fill blocks of `{}`", party_name(draft, *party), channel.name);
+        let fault = Fault::error(codes::BAD_BULK, message, at(channel, "from"), "another process")
+            .note("a task reads a block where it lies, which no other process must write meanwhile")
+            .help("let the client send a queue, whose values are copied; a client may receive blocks");
+        faults.push_resting_on(fault, &[&kind]);
+        sound = false;
+    }
+    if channel.overflow == OverflowPolicy::Reject
+        && let Some(party) = link.readers.iter().find(is_client)
+    {
+        let name = party_name(draft, *party);
+        let message =
+            format!("bulk channel `{}` rejects, and client `{name}` can keep its blocks", channel.name);
+        let fault = Fault::error(codes::BAD_OVERFLOW, message, at(channel, "to"), "another process")
+            .note("nothing bounds when another process gives a block back, so its writer takes back what it needs")
+            .help("write `overflow = \"recall\"`");
+        faults.push_resting_on(fault, &[&kind, &format!("channels.{}.overflow", channel.table())]);
+        sound = false;
     }
     sound
 }
@@ -107,7 +119,7 @@ pub(super) fn overflow(channel: &ChannelDraft, faults: &mut Faults<'_>) -> bool 
     let message = format!("bulk channel `{}` cannot drop waiting values", channel.name);
     let text = "its writer takes one block back at a time";
     let fault = Fault::error(codes::BAD_OVERFLOW, message, at(channel, "overflow"), text)
-        .help("write \"recall\": the writer takes the oldest block back; or \"reject\"");
+        .help("write \"recall\": the writer takes the oldest block back; or, to a task, \"reject\"");
     faults.push_resting_on(fault, &[&format!("channels.{}.kind", channel.table())]);
     false
 }

@@ -195,6 +195,7 @@ fn candidate(
         | Mechanism::TimedSlots
         | Mechanism::Broadcast
         | Mechanism::Bulk
+        | Mechanism::ReservedBulk
         | Mechanism::Qrtwo
         | Mechanism::Qrtwc
         | lock_mechanisms!()

@@ -4,13 +4,20 @@
 //! Counts the blocks of a bulk channel.
 
 use taut_analysis::queue::{self, SendingTask, TakingTask, blocks};
-use taut_model::{BLOCKS_MAX, BLOCKS_MIN, Channel, ChannelId, Fault, KeyPath, Model, OverflowPolicy, codes};
+use taut_model::{
+    BLOCKS_MAX, BLOCKS_MIN, Channel, ChannelId, Fault, KeyPath, Model, OverflowPolicy, PartyId, codes,
+};
 
 use super::flow::{self, Realisation};
 use crate::response::bounds::ResponseBounds;
 
 /// Why the plan takes the mechanism: who the parties are, and what a writer does without a free block.
 pub(crate) fn parties(model: &Model, channel: &Channel) -> String {
+    if channel.readers.iter().any(|reader| matches!(reader, PartyId::Client(_))) {
+        return "blocks to a client, which maps them read-only; a writer that finds none free takes the oldest back \
+                that waits"
+            .to_owned();
+    }
     let reads = channel.readers.iter().any(|reader| model.is_real_time(*reader));
     let between = match (model.is_real_time(channel.writer), reads) {
         (true, true) => "blocks between real-time tasks",

@@ -91,6 +91,7 @@ fn channel(channel: Channel) -> ChannelPlan {
             delayed: false,
             way: None,
             event_count: None,
+            reservation: None,
             waiting: None,
             latency: None,
         }],
