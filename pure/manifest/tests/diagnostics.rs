@@ -554,6 +554,7 @@ fn several_processes_that_cannot_be() {
             "from = \"a\"\nto = [\"idle\", \"panel\"]\noverflow = \"clear\"\nreception = \"wait\"",
         ),
         ("wakes-all", "broadcast", "from = \"a\"\nto = [\"b\", \"panel\"]\nreception = \"wait\""),
+        ("reserves", "bulk", "from = \"a\"\nto = \"panel\"\noverflow = \"recall\""),
     ] {
         text.push_str(&format!("[channels.{name}]\nkind = \"{kind}\"\n{keys}\npayload = \"P\"\n"));
     }

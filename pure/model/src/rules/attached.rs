@@ -24,7 +24,9 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
         let Some(party) = link.readers.iter().copied().find(|party| is_several(draft, *party)) else {
             continue;
         };
-        if let Some(what) = waits(channel).or_else(|| takes(draft, channel, link)) {
+        if let Some(what) =
+            waits(channel).or_else(|| takes(draft, channel, link)).or_else(|| reserves(channel))
+        {
             refuse(draft, channel, party, what, faults);
         }
     }
@@ -76,6 +78,14 @@ fn takes(draft: &Draft, channel: &ChannelDraft, link: &Link) -> Option<Unshared>
     let note = "with `overflow = \"reject\"` one process takes each value; with the others each process gets every value";
     let help = "write `overflow = \"drop-oldest\"`, or make the channel a broadcast";
     is_taken.then_some(("to", "several processes", note, help))
+}
+
+/// The receiver of a bulk channel says in one word which block it reads.
+fn reserves(channel: &ChannelDraft) -> Option<Unshared> {
+    let note =
+        "a client that receives blocks reserves the one that it reads, in one word for all its processes";
+    let help = "give the process that reads the blocks a client of its own";
+    (channel.kind == ChannelKind::Bulk).then_some(("to", "read by one process", note, help))
 }
 
 fn refuse(
