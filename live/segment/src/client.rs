@@ -20,6 +20,9 @@ use crate::{Error, FolderProblem, OwnerState, PAGE_BYTES, PROTOCOL_VERSION, fold
 /// The problem if a listener hands out other files than its reply says.
 const FILES_DIFFER: &str = "it hands out other files than its answer describes";
 
+/// The problem if the process that listens is not the folder's owner's.
+const OTHER_USER: &str = "its user is not the owner of the folder";
+
 /// How long an attach may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -93,9 +96,7 @@ pub(crate) fn attach_to<T>(
             Ok(connection) => {
                 let owner = socket::peer(connection.as_fd())?;
                 if owner.uid != user {
-                    return Err(Error::NotAnApplication {
-                        problem: "its user is not the owner of the folder",
-                    });
+                    return Err(Error::NotAnApplication { problem: OTHER_USER });
                 }
                 // A child that the owner had forked may still hold the socket; it answers no client.
                 if process::is_gone(owner.pid) {
