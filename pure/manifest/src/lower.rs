@@ -383,11 +383,13 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
         sends_per_release: count("sends-per-release"),
         takes_per_release: count("takes-per-release"),
         record: fields.and_then(|fields| fields.truth("record")).unwrap_or(false),
-        history: fields
-            .and_then(|fields| fields.integer("history"))
-            .and_then(|count| u32::try_from(count).ok())
-            .unwrap_or(0),
+        history: fields.map_or(0, history),
     }
+}
+
+/// With how many earlier values clients begin; a number that could not be read is 0.
+fn history(fields: &Fields<'_>) -> u32 {
+    fields.integer("history").and_then(|count| u32::try_from(count).ok()).unwrap_or(0)
 }
 
 /// What each sender of a message sends at most; a count that could not be read is 1.

@@ -498,14 +498,7 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
         "client `{}` writes broadcast `{name}`",
         channel.writer.name
     );
-    let keeps = channel.mechanism.clients_read() == ClientReads::StoringNothing
-        && channel.kind == ChannelKind::Queue
-        && channel.readers.iter().any(|reader| reader.client);
-    require!(
-        channel.history == 0 || keeps && channel.history <= channel.capacity,
-        "channel `{name}` keeps {} earlier values for clients, which it cannot",
-        channel.history
-    );
+    history(channel)?;
     if parties.synchronous {
         let periodic = |party: &str| {
             let class = known.tasks.get(party).map(|task| &task.class);
@@ -537,6 +530,19 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
         room == Some(channel.region.size) || plan.memory.total.as_bytes() == 0,
         "channel `{name}` has {} bytes of memory, but {paper} needs another size",
         channel.region.size
+    );
+    Ok(())
+}
+
+/// V4, of the values that a channel keeps for clients.
+fn history(channel: &ChannelPlan) -> Result<(), Invalid> {
+    let (name, history) = (&channel.name, channel.history);
+    let keeps = channel.mechanism.clients_read() == ClientReads::StoringNothing
+        && channel.kind == ChannelKind::Queue
+        && channel.readers.iter().any(|reader| reader.client);
+    require!(
+        history == 0 || keeps && history <= channel.capacity,
+        "channel `{name}` keeps {history} earlier values for clients, which it cannot"
     );
     Ok(())
 }
