@@ -19,7 +19,7 @@ impl Random {
     }
 
     /// From 0 to one of the limits.
-    fn to_one(&mut self, limits: [u64; 3]) -> u64 {
+    fn up_to_one(&mut self, limits: [u64; 3]) -> u64 {
         let most = limits[self.to(2) as usize];
         self.to(most)
     }
@@ -32,13 +32,13 @@ impl Random {
 
 fn clock(random: &mut Random) -> DeviceClock {
     loop {
-        let period = 1_000 + random.to_one([20_000, 2_000_000, 100_000_000]);
+        let period = 1_000 + random.up_to_one([20_000, 2_000_000, 100_000_000]);
         let clock = DeviceClock {
             period: Duration::from_ns(period),
             offset: Duration::from_ns(random.to(period - 1)),
             name: "card".to_owned(),
-            drift_ppm: random.to_one([0, 300, 10_000]) as u32,
-            jitter: Duration::from_ns(random.to_one([0, period / 50, period / 2])),
+            drift_ppm: random.up_to_one([0, 300, 10_000]) as u32,
+            jitter: Duration::from_ns(random.up_to_one([0, period / 50, period / 2])),
         };
         if clock.is_distinct() {
             return clock;
@@ -213,7 +213,7 @@ fn without_ticks_the_grid_goes_on_and_says_so() {
     let (locked, mut last) = (now, now.error);
     for unseen in 1..=100 {
         let next = grid.next(Some(Instant::from_ns(tick - 8_000_000)));
-        let is_locked = unseen <= TICKS_UNSEEN_MAX - 1;
+        let is_locked = unseen < TICKS_UNSEEN_MAX;
         assert_eq!(next.state == GridState::Locked, is_locked, "{unseen}: {next:?}");
         assert!(is_locked || next.state == GridState::Unseen);
         assert!(next.error >= last || unseen < 12, "{unseen}");
