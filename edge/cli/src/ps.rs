@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use taut_boot::{Applications, RunningApplication};
-use taut_segment::{ChannelEntry, Error, Offer, OfferedClient, offered};
+use taut_segment::{ChannelEntry, Error, OfferedClient, OfferedClients, offered};
 use taut_sys::{clock, process};
 use taut_time::shown;
 
@@ -67,19 +67,19 @@ fn table(running: &[RunningApplication], now_ns: u64) -> String {
 }
 
 /// What an application offers to clients; if this is not known, why. Applications of other users have other folders.
-fn offer_of(of: &RunningApplication) -> Result<Offer, String> {
+fn offer_of(of: &RunningApplication) -> Result<OfferedClients, String> {
     if of.uid != process::effective_uid() {
         return Err(format!("not listed: it belongs to user {}", of.uid));
     }
     match offered(&of.app) {
         // An application without clients has no listener.
-        Err(Error::NotRunning { .. }) => Ok(Offer { clients: Vec::new(), complete: true }),
+        Err(Error::NotRunning { .. }) => Ok(OfferedClients { clients: Vec::new(), complete: true }),
         offer => offer.map_err(|error| error.to_string()),
     }
 }
 
 /// What an application offers to clients, in lines.
-fn channels(app: &str, offer: &Result<Offer, String>) -> String {
+fn channels(app: &str, offer: &Result<OfferedClients, String>) -> String {
     let mut text = format!("  {app}\n");
     let offer = match offer {
         Ok(offer) if offer.clients.is_empty() => return text + "    has no clients\n",
@@ -102,7 +102,7 @@ fn channels(app: &str, offer: &Result<Offer, String>) -> String {
 }
 
 /// What an application offers to clients: `clients`, and whether these are all; or `error`.
-fn json_of_offer(offer: &Result<Offer, String>) -> serde_json::Value {
+fn json_of_offer(offer: &Result<OfferedClients, String>) -> serde_json::Value {
     let offer = match offer {
         Ok(offer) => offer,
         Err(why) => return serde_json::json!({ "error": why }),
@@ -166,7 +166,7 @@ mod tests {
             directory: taut_segment::Directory::from_text(text).expect("a directory"),
         };
         let clients = vec![client("panel", 8, line), client("ui", 1, "")];
-        let offer = Ok(Offer { clients, complete: false });
+        let offer = Ok(OfferedClients { clients, complete: false });
         let expected = "  press\n    panel: 1 of 8 attached\n      reads forces: stroke:u64,newtons:f32, 12 B, begins with 20 before\n    \
                         ui: 1 of 1 attached\n    and more than a reply holds\n";
         assert_eq!(channels("press", &offer), expected);
@@ -180,7 +180,7 @@ mod tests {
         let unknown = Err("not listed".to_owned());
         assert_eq!(channels("press", &unknown), "  press\n    not listed\n");
         assert_eq!(json_of_offer(&unknown), serde_json::json!({ "error": "not listed" }));
-        let none = Ok(Offer { clients: Vec::new(), complete: true });
+        let none = Ok(OfferedClients { clients: Vec::new(), complete: true });
         assert_eq!(channels("press", &none), "  press\n    has no clients\n");
     }
 

@@ -15,6 +15,7 @@ use crate::files::{Extent, region};
 use crate::folder::Folder;
 use crate::header::{HEADER_BYTES, Header, ServiceState};
 use crate::message::{self, PART_BYTES, REPLY_HEAD, Refusal, Reply};
+use crate::offer::{LISTING, OfferedClients};
 use crate::{Error, FolderProblem, OwnerState, PAGE_BYTES, PROTOCOL_VERSION, folder};
 
 /// The problem if a listener hands out other files than its reply says.
@@ -130,17 +131,45 @@ pub(crate) fn attach_to<T>(
     }
 }
 
+/// Asks the running application `app` what it offers. Waits for at most two seconds, as [`attach`](crate::attach).
+///
+/// # Errors
+/// As [`attach`](crate::attach), but for those about the client's name.
+pub fn offered(app: &str) -> Result<OfferedClients, Error> {
+    offered_at(Folder::Default, app)
+}
+
+/// As [`offered`], in another folder.
+///
+/// # Errors
+/// As [`offered`].
+pub fn offered_in(folder: &Path, app: &str) -> Result<OfferedClients, Error> {
+    offered_at(Folder::Given(folder), app)
+}
+
+fn offered_at(folder: Folder<'_>, app: &str) -> Result<OfferedClients, Error> {
+    let (path, own) = folder.resolve();
+    attach_to(&path, own, app, LISTING, |connection, _, deadline| {
+        let (_, _, text) = exchange(connection.as_fd(), app, LISTING, deadline)?;
+        OfferedClients::from_text(&text)
+            .map_err(|error| Error::Directory { client: LISTING.to_owned(), error })
+    })
+}
+
 fn is_missing(error: taut_sys::Error) -> bool {
     error.errno == taut_sys::ENOENT
 }
 
-/// Sends the request, and checks the answer's head: the reply, its files, and its text.
+/// What the listener answers: the reply, its files with what of each is mapped, and its text.
+type Answered = (Reply, Vec<(Extent, OwnedFd)>, String);
+
+/// Sends the request, and checks the answer's head.
 pub(crate) fn exchange(
     connection: BorrowedFd<'_>,
     app: &str,
     client: &str,
     deadline: Instant,
-) -> Result<(Reply, Vec<(Extent, OwnedFd)>, String), Error> {
+) -> Result<Answered, Error> {
     let mut answer = Answer { connection, app, deadline, files: Vec::new() };
     // A fresh socket takes all of these few bytes at once. If the listener has closed already, it may have sent the
     // reason.

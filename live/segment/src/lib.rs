@@ -177,7 +177,7 @@ mod offer;
 mod owner;
 pub mod registry;
 
-pub use client::{Attached, Liveness, attach, attach_in};
+pub use client::{Attached, Liveness, attach, attach_in, offered, offered_in};
 pub use directory::{ChannelEntry, Directory, DirectoryError, EVENT_COUNT_BYTES, RESERVATION_BYTES, Role};
 pub use error::{Error, FolderProblem};
 pub use folder::{
@@ -186,7 +186,7 @@ pub use folder::{
 };
 pub use header::{HEADER_BYTES, OwnerState, SERVICES_MAX, ServiceState};
 pub use listener::{AttachedClient, ListenerReport};
-pub use offer::{Offer, OfferedClient, offered, offered_in};
+pub use offer::{OfferedClient, OfferedClients};
 pub use owner::{ClientGrant, Owner};
 
 /// The format of segments that this crate makes and accepts.

@@ -21,7 +21,7 @@ use crate::directory::Directory;
 use crate::files::Extent;
 use crate::header::Header;
 use crate::message::{self, REQUEST_LIMIT, Refusal, Request};
-use crate::offer::{self, LISTING};
+use crate::offer::{self, LISTING, Listed};
 
 /// The most connections that hold no name yet.
 const GREETING_LIMIT: usize = 32;
@@ -282,7 +282,13 @@ impl SegmentListener {
             let live = |of: &&Connection| of.phase.holds() == Some(grant) && !gone(of);
             connections.iter().filter(live).count()
         };
-        let reply = message::granted(&offer::text(&self.grants, holds), std::iter::empty(), [0; 3]);
+        let listed = self.grants.iter().enumerate().map(|(at, grant)| Listed {
+            client: &grant.client,
+            max_attached: grant.limit,
+            attached: holds(at),
+            text: &grant.text,
+        });
+        let reply = message::granted(&offer::text(listed), std::iter::empty(), [0; 3]);
         Phase::Answering { reply, sent: 0, grant: None }
     }
 

@@ -4,14 +4,8 @@
 //! What an application offers: its clients, how many processes of each are attached, and their channels. Who may attach may ask,
 //! takes no name by it, and receives no memory.
 
-use std::os::fd::AsFd;
-use std::path::Path;
-
-use crate::client::{attach_to, exchange};
+use crate::DirectoryError;
 use crate::directory::{Directory, TEXT_LIMIT, is_name};
-use crate::folder::Folder;
-use crate::listener::Grant;
-use crate::{DirectoryError, Error};
 
 /// The name in a request for the list. No client of a manifest has a `_` in its name.
 pub(crate) const LISTING: &str = "_channels";
@@ -34,52 +28,37 @@ pub struct OfferedClient {
 
 /// What an application offers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Offer {
+pub struct OfferedClients {
     /// The clients, in the order of the manifest.
     pub clients: Vec<OfferedClient>,
     /// Whether these are all: a reply holds 64 KiB.
     pub complete: bool,
 }
 
-/// Asks the running application `app` what it offers. Waits for at most two seconds, as [`attach`](crate::attach).
-///
-/// # Errors
-/// As [`attach`](crate::attach), but for those about the client's name.
-pub fn offered(app: &str) -> Result<Offer, Error> {
-    offered_at(Folder::Default, app)
+/// A client in the list.
+pub(crate) struct Listed<'o> {
+    pub(crate) client: &'o str,
+    pub(crate) max_attached: usize,
+    pub(crate) attached: usize,
+    /// The text of its directory.
+    pub(crate) text: &'o str,
 }
 
-/// As [`offered`], in another folder.
-///
-/// # Errors
-/// As [`offered`].
-pub fn offered_in(folder: &Path, app: &str) -> Result<Offer, Error> {
-    offered_at(Folder::Given(folder), app)
-}
-
-fn offered_at(folder: Folder<'_>, app: &str) -> Result<Offer, Error> {
-    let (path, own) = folder.resolve();
-    attach_to(&path, own, app, LISTING, |connection, _, deadline| {
-        let (_, _, text) = exchange(connection.as_fd(), app, LISTING, deadline)?;
-        Offer::from_text(&text).map_err(|error| Error::Directory { client: LISTING.to_owned(), error })
-    })
-}
-
-/// The list of all grants; `attached` counts the processes of a grant.
-pub(crate) fn text(grants: &[Grant], attached: impl Fn(usize) -> usize) -> String {
+/// The list of these clients.
+pub(crate) fn text<'o>(clients: impl Iterator<Item = Listed<'o>>) -> String {
     let mut text = String::new();
-    for (at, grant) in grants.iter().enumerate() {
-        let head = format!("#{} max={} attached={}\n", grant.client, grant.limit, attached(at));
-        if text.len() + head.len() + grant.text.len() > TEXT_LIMIT - CUT.len() {
+    for Listed { client, max_attached, attached, text: directory } in clients {
+        let head = format!("#{client} max={max_attached} attached={attached}\n");
+        if text.len() + head.len() + directory.len() > TEXT_LIMIT - CUT.len() {
             return text + CUT;
         }
         text += &head;
-        text += &grant.text;
+        text += directory;
     }
     text
 }
 
-impl Offer {
+impl OfferedClients {
     /// Parses any text. Work and memory are linear in the text.
     ///
     /// # Errors
@@ -126,15 +105,14 @@ mod tests {
     const LINE: &str = "levels reads mechanism=sdrtw value=8 capacity=1 readers=0 offset=128 size=1024 triggered=no waits=no \
                         history=0 service=no layout=u64\n";
 
-    fn grant(client: &str, text: &str) -> Grant {
-        Grant { client: client.to_owned(), text: text.to_owned(), extents: Vec::new(), limit: 8 }
+    fn listed<'o>(client: &'o str, attached: usize, text: &'o str) -> Listed<'o> {
+        Listed { client, max_attached: 8, attached, text }
     }
 
     #[test]
     fn a_list_is_read_as_it_was_written() {
-        let grants = [grant("panel", LINE), grant("idle", "")];
-        let written = text(&grants, |at| 3 - at);
-        let read = Offer::from_text(&written).unwrap();
+        let written = text([listed("panel", 3, LINE), listed("idle", 2, "")].into_iter());
+        let read = OfferedClients::from_text(&written).unwrap();
         assert!(read.complete);
         let seen = read
             .clients
@@ -144,27 +122,30 @@ mod tests {
             seen.collect::<Vec<_>>(),
             [("panel", 8, 3, LINE.to_owned()), ("idle", 8, 2, String::new())]
         );
-        assert_eq!(Offer::from_text("").unwrap(), Offer { clients: vec![], complete: true });
+        assert_eq!(
+            OfferedClients::from_text("").unwrap(),
+            OfferedClients { clients: vec![], complete: true }
+        );
     }
 
     #[test]
     fn a_list_that_is_too_long_says_so() {
-        let grants: Vec<Grant> = (0..1_000).map(|at| grant(&format!("c{at}"), LINE)).collect();
-        let written = text(&grants, |_| 0);
+        let names: Vec<String> = (0..1_000).map(|at| format!("c{at}")).collect();
+        let written = text(names.iter().map(|name| listed(name, 0, LINE)));
         assert!(written.len() <= TEXT_LIMIT);
-        let read = Offer::from_text(&written).unwrap();
+        let read = OfferedClients::from_text(&written).unwrap();
         assert!(!read.complete && read.clients.len() > 300, "{}", read.clients.len());
     }
 
     #[test]
     fn faults_name_their_line() {
         let good = format!("#panel max=8 attached=3\n{LINE}#ui max=1 attached=0\n{LINE}");
-        assert_eq!(Offer::from_text(&good).map(|offer| offer.clients.len()), Ok(2));
+        assert_eq!(OfferedClients::from_text(&good).map(|offer| offer.clients.len()), Ok(2));
         for (from, to, line) in
             [("#panel", "panel", 1), ("max=8", "max=x", 1), ("value=8", "value=", 2), ("#ui", "#u/i", 3)]
         {
             let text = good.replacen(from, to, 1);
-            assert_eq!(Offer::from_text(&text).unwrap_err().line, line, "{text}");
+            assert_eq!(OfferedClients::from_text(&text).unwrap_err().line, line, "{text}");
         }
     }
 
@@ -172,7 +153,7 @@ mod tests {
         #[test]
         #[cfg_attr(miri, ignore = "minutes: hundreds of drawn texts; nothing in it is unsafe")]
         fn any_text_is_survived(text in "[#a-z0-9= \n]{0,200}") {
-            let _ = Offer::from_text(&text);
+            let _ = OfferedClients::from_text(&text);
         }
     }
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use support::*;
-use taut_segment::{Error, Liveness, Offer, attach_in, offered_in};
+use taut_segment::{Error, Liveness, OfferedClients, attach_in, offered_in};
 use taut_sys::memory::{self, Seals};
 use taut_sys::{signals, socket};
 
@@ -116,7 +116,7 @@ fn nonsense_gets_its_reply() {
 fn the_list_takes_no_name() {
     let folder = folder();
     let mut keeper = keeper(folder.path());
-    let seen = |offer: &Offer| {
+    let seen = |offer: &OfferedClients| {
         assert!(offer.complete);
         let all = offer.clients.iter().map(|of| (of.client.clone(), of.max_attached, of.attached));
         all.collect::<Vec<_>>()

@@ -178,7 +178,12 @@ fn forged_plans_are_refused() {
 #[test]
 fn a_client_receives_blocks() {
     let mut leaves = draft(OverflowPolicy::Recall);
-    leaves.clients = vec![ClientDraft { name: "viewer".into(), kind: ClientKind::Process, min_gap: None, max_attached: 1 }];
+    leaves.clients = vec![ClientDraft {
+        name: "viewer".into(),
+        kind: ClientKind::Process,
+        min_gap: None,
+        max_attached: 1,
+    }];
     leaves.channels[0].to = vec!["viewer".into()];
     leaves.channels[0].reception = Reception::Wait;
     let plan = proven(&leaves);

@@ -109,7 +109,8 @@ fn refused(change: impl Fn(&mut ClockDraft)) -> Vec<Code> {
 #[test]
 fn a_clock_that_no_task_can_follow_is_refused() {
     assert_eq!(refused(|_| {}), []);
-    let wrong: [(Code, &dyn Fn(&mut ClockDraft)); 7] = [
+    type Change<'c> = &'c dyn Fn(&mut ClockDraft);
+    let wrong: [(Code, Change<'_>); 7] = [
         (codes::BAD_CLOCK, &|clock| clock.name = None),
         (codes::BAD_CLOCK, &|clock| clock.drift_ppm = None),
         (codes::BAD_CLOCK, &|clock| clock.jitter = None),
