@@ -132,6 +132,8 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("run/broadcasts", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/bulk", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/client_blocks", "starts other processes"),
+    ("run/clients", "starts other processes"),
+    ("run/clocks", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/devices", "opens sockets and timers"),
     ("run/dispatched", "a booted application: `mmap` with MAP_POPULATE"),
     ("run/dropping", "starts other processes"),
