@@ -320,7 +320,7 @@ pub struct ClientGrant {
     /// Its channels.
     pub entries: Vec<ChannelEntry>,
     /// How many processes may be attached under this name at a time; 0 counts as 1. If several, every entry has the role
-    /// [`Role::Reads`] and no event count.
+    /// [`Role::Reads`](crate::Role::Reads) and no event count.
     pub max_attached: u16,
     /// Whether the client only receives the list of its entries, and none of their memory.
     pub(crate) lists: bool,

@@ -51,7 +51,7 @@
 //! Channels and chains: an excess over a bound is the machine's if stalls on the cores of the tasks on the value's way
 //! overlap the time that the value took, and the excess is at most S + one period of each periodic task on that way
 //! after the first: a value that comes too late for one activation waits for the next. For a value that came through a
-//! queue, the search for stalls goes further back ([`crate::backlog`]), and the cores of all senders to its receiver
+//! queue, the search for stalls goes further back (`backlog`), and the cores of all senders to its receiver
 //! count. Where the period exceeds the excess, this rule is coarse; the strict rule above judges each job on the way. The loss of a
 //! value in a queue between real-time tasks is the machine's if a stall overlaps the last capacity + 1 periods of its
 //! writer, in which its reader must have stood still.
