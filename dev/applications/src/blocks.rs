@@ -13,26 +13,20 @@ use taut_time::Duration;
 
 use crate::seen::Seen;
 
-/// The payloads of blocks, with their numbers of words: 4 KiB, 64 KiB, 256 KiB.
-pub(crate) const SIZES: [(&str, usize); 3] = [("Small", SMALL), ("Middle", MIDDLE), ("Large", LARGE)];
-pub(crate) const SMALL: usize = 512;
-pub(crate) const MIDDLE: usize = 8 << 10;
-pub(crate) const LARGE: usize = 32 << 10;
-
 /// Evaluates an expression with a constant: the number of words in a block of the channel.
 macro_rules! of_size {
     ($channel:expr, $words:ident => $body:expr) => {
         match $channel.size as usize / 8 {
-            crate::blocks::SMALL => {
-                const $words: usize = crate::blocks::SMALL;
+            crate::draw::SMALL => {
+                const $words: usize = crate::draw::SMALL;
                 $body
             }
-            crate::blocks::MIDDLE => {
-                const $words: usize = crate::blocks::MIDDLE;
+            crate::draw::MIDDLE => {
+                const $words: usize = crate::draw::MIDDLE;
                 $body
             }
             _ => {
-                const $words: usize = crate::blocks::LARGE;
+                const $words: usize = crate::draw::LARGE;
                 $body
             }
         }

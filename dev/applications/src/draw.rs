@@ -5,8 +5,6 @@
 
 use std::fmt::Write;
 
-use crate::blocks::SIZES;
-
 /// A generator of random numbers: xorshift64*.
 #[derive(Clone, Debug)]
 pub(crate) struct Draw(u64);
@@ -51,6 +49,11 @@ impl Draw {
     }
 }
 
+/// The payloads of blocks, with their numbers of words: 4 KiB, 64 KiB, 256 KiB.
+pub(crate) const SIZES: [(&str, usize); 3] = [("Small", SMALL), ("Middle", MIDDLE), ("Large", LARGE)];
+pub(crate) const SMALL: usize = 512;
+pub(crate) const MIDDLE: usize = 8 << 10;
+pub(crate) const LARGE: usize = 32 << 10;
 /// Periods in ms.
 const PERIODS: [u64; 6] = [4, 5, 8, 10, 20, 40];
 /// The payload of most channels, and a larger one.

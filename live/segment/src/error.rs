@@ -384,6 +384,29 @@ impl fmt::Display for Error {
 /// The texts, by what the error is about. Each function has the texts of its group, which `fmt` chooses; it would show
 /// an error of another group as `Debug` does.
 impl Error {
+    /// Memory that parties may not share.
+    fn fmt_shared(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SharedPage { first: Some(first), second } => {
+                write!(
+                    f,
+                    "channels {first} and {second} share a page of 4096 bytes but need different files: \
+                     their clients differ, or only one of the channels wakes a task"
+                )
+            }
+            Self::SharedPage { first: None, second } => {
+                write!(f, "channel {second} lies on a page of channels that its client does not write")
+            }
+            Self::SharedPlace { client, channel } => {
+                write!(
+                    f,
+                    "several processes of client {client} would store in the memory of channel {channel}"
+                )
+            }
+            other => fmt::Debug::fmt(other, f),
+        }
+    }
+
     /// The texts about the segment that an owner makes.
     fn fmt_making(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -423,22 +446,7 @@ impl Error {
                 write!(f, "channel {first} has two different regions")
             }
             Self::Overlap { first, second } => write!(f, "channels {first} and {second} share bytes"),
-            Self::SharedPage { first: Some(first), second } => {
-                write!(
-                    f,
-                    "channels {first} and {second} share a page of 4096 bytes but need different files: \
-                     their clients differ, or only one of the channels wakes a task"
-                )
-            }
-            Self::SharedPage { first: None, second } => {
-                write!(f, "channel {second} lies on a page of channels that its client does not write")
-            }
-            Self::SharedPlace { client, channel } => {
-                write!(
-                    f,
-                    "several processes of client {client} would store in the memory of channel {channel}"
-                )
-            }
+            Self::SharedPage { .. } | Self::SharedPlace { .. } => self.fmt_shared(f),
             Self::TooManyFiles { client, limit } => write!(
                 f,
                 "client {client} reads channels of so many other clients that it needs more than {limit} files"

@@ -370,12 +370,7 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
         payload: payloads.pop().unwrap_or_default(),
         one_of,
         capacity: fields.and_then(|fields| fields.integer("capacity")),
-        overflow: match word("overflow") {
-            Some("drop-oldest") => OverflowPolicy::DropOldest,
-            Some("clear") => OverflowPolicy::Clear,
-            Some("recall") => OverflowPolicy::Recall,
-            _ => OverflowPolicy::Reject,
-        },
+        overflow: overflow(word("overflow")),
         reception: word("reception").and_then(Reception::from_word).unwrap_or_default(),
         flow: word("flow").and_then(Flow::from_word).unwrap_or_default(),
         delayed: names("delayed"),
@@ -384,6 +379,15 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
         takes_per_release: count("takes-per-release"),
         record: fields.and_then(|fields| fields.truth("record")).unwrap_or(false),
         history: fields.map_or(0, history),
+    }
+}
+
+fn overflow(word: Option<&str>) -> OverflowPolicy {
+    match word {
+        Some("drop-oldest") => OverflowPolicy::DropOldest,
+        Some("clear") => OverflowPolicy::Clear,
+        Some("recall") => OverflowPolicy::Recall,
+        _ => OverflowPolicy::Reject,
     }
 }
 
