@@ -92,7 +92,7 @@ impl<P: Payload> ClientBlockReceiver<P> {
     /// As [`ClientBlockReceiver::next`], but if no block waits, sleeps until one comes, until the application has ended, or for at most
     /// `patience`. `None` if there is no block then.
     ///
-    /// If the application does not wake this client, it looks every millisecond. It notices within 0.1 s that the application has
+    /// If the application does not wake this client, it looks every millisecond. It notices within 10 ms that the application has
     /// ended.
     pub fn next_within(&mut self, patience: Duration) -> Option<ClientBlock<'_, P>> {
         self.pool.reclaim();

@@ -64,8 +64,8 @@ impl<'p, P: Payload> Handler<'p, P> {
         self.later.set(by, at, message)
     }
 
-    /// Sends a message that is to be handled after a delay from now on. A read of the clock besides. A delay beyond the end of
-    /// the clock is none that passes.
+    /// Sends a message that is to be handled after a delay from now on. Reads the clock once more than
+    /// [`AlarmSetter::set`]. A message whose instant is beyond the end of the clock is never due.
     ///
     /// # Errors
     /// As [`AlarmSetter::set`].

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use app::{each, run};
-use processes::{Process, attach, folder, start_of_kind};
+use processes::{Process, attach, folder, made_folder, start_of_kind, until};
 use taut_event::Kind;
 use taut_run::{Attachment, ClientBlockReceiver, Context, EndError, Failure};
 use taut_segment::Role;
@@ -190,21 +190,6 @@ fn role() {
     }
 }
 
-fn until(what: &str, mut look: impl FnMut() -> bool) {
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while !look() {
-        assert!(std::time::Instant::now() < end, "{what}");
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-}
-
-fn runtime_folder() -> tempfile::TempDir {
-    let folder = tempfile::Builder::new().prefix("taut").tempdir().unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
-    std::fs::set_permissions(folder.path(), mode).unwrap();
-    folder
-}
-
 /// Runs a client until it has received some, and `micros` longer, and kills it.
 fn receives(application: &mut Process, folder: &Path, kind: &str, micros: u64) {
     let seen = folder.join("seen");
@@ -231,7 +216,7 @@ fn end(application: &mut Process, folder: &Path, kind: &str) {
 /// follows. Two runs of the application, one after the other.
 #[test]
 fn clients_die_and_lie() {
-    let folder = runtime_folder();
+    let folder = made_folder();
     for kind in ["poll", "wait"] {
         let mut application = start_of_kind("application", folder.path(), kind);
         for life in 0..8 {
@@ -254,7 +239,7 @@ fn clients_die_and_lie() {
 /// A client that stops while it has a block costs that block: the sender goes on, and does not write it.
 #[test]
 fn a_stopped_client_keeps_one_block() {
-    let folder = runtime_folder();
+    let folder = made_folder();
     let mut application = start_of_kind("application", folder.path(), "wait");
     let sent = || std::fs::read_to_string(folder.path().join("sent")).ok().and_then(|sent| sent.parse().ok());
     let mut keeper = start_of_kind("keeper", folder.path(), "wait");
@@ -275,7 +260,7 @@ fn a_stopped_client_keeps_one_block() {
 /// A client cannot write what it reads, and has no end of it but its own.
 #[test]
 fn blocks_are_mapped_read_only() {
-    let folder = runtime_folder();
+    let folder = made_folder();
     let mut application = start_of_kind("application", folder.path(), "poll");
     let mut writer = start_of_kind("writer", folder.path(), "poll");
     assert_eq!(writer.0.wait().unwrap().signal(), Some(libc::SIGSEGV));

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use app::{each, run};
-use processes::{Process, attach, folder, start_of_kind};
+use processes::{Process, attach, folder, made_folder, start_of_kind, until};
 use taut_event::Kind;
 use taut_run::{Attachment, ClientEnd, Context, Failure, NoValue};
 use taut_segment::{Error as SegmentError, Liveness, attach_in};
@@ -167,36 +167,21 @@ fn counted(folder: &Path, panel: &Process) -> Option<(u64, u64)> {
     Some((values.parse().ok()?, lost.parse().ok()?))
 }
 
-fn until(what: &str, mut look: impl FnMut() -> bool) {
-    let end = Instant::now() + std::time::Duration::from_secs(20);
-    while !look() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-}
-
-fn made_folder() -> tempfile::TempDir {
-    let folder = tempfile::Builder::new().prefix("taut").tempdir().unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
-    std::fs::set_permissions(folder.path(), mode).unwrap();
-    folder
-}
-
 /// An application and its panels.
-struct Stage {
+struct Running {
     folder: tempfile::TempDir,
     application: Process,
     panels: Vec<Process>,
 }
 
-impl Stage {
+impl Running {
     fn new(kind: &str) -> Self {
         let folder = made_folder();
         let application = start_of_kind("application", folder.path(), kind);
         let panels = (0..PANELS).map(|_| start_of_kind("panel", folder.path(), kind)).collect();
-        let mut stage = Self { folder, application, panels };
-        stage.until_all_receive();
-        stage
+        let mut running = Self { folder, application, panels };
+        running.until_all_receive();
+        running
     }
 
     fn assert_alive(&mut self) {
@@ -232,19 +217,19 @@ impl Stage {
 #[test]
 fn panels_die_and_are_replaced() {
     for kind in ["oldest", "broadcast"] {
-        let mut stage = Stage::new(kind);
-        stage.assert_full();
+        let mut running = Running::new(kind);
+        running.assert_full();
         let mut chance = 7_u64;
         for round in 0..20_u64 {
             chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let at = (chance >> 33) as usize % PANELS;
             std::thread::sleep(std::time::Duration::from_micros(round * 90));
-            stage.panels[at] = start_of_kind("panel", stage.folder.path(), kind);
-            stage.assert_alive();
+            running.panels[at] = start_of_kind("panel", running.folder.path(), kind);
+            running.assert_alive();
         }
-        stage.until_all_receive();
-        stage.assert_full();
-        stage.end();
+        running.until_all_receive();
+        running.assert_full();
+        running.end();
     }
 }
 
@@ -252,29 +237,30 @@ fn panels_die_and_are_replaced() {
 /// writes where it reads is ended by Linux, and nobody else notices.
 #[test]
 fn a_stopped_panel_and_a_hostile_one() {
-    let mut stage = Stage::new("broadcast");
-    let path = stage.folder.path().to_owned();
-    let values = |stage: &Stage, at: usize| counted(&path, &stage.panels[at]).map_or(0, |(values, _)| values);
-    let stopped = stage.panels[3].0.id();
+    let mut running = Running::new("broadcast");
+    let path = running.folder.path().to_owned();
+    let values =
+        |running: &Running, at: usize| counted(&path, &running.panels[at]).map_or(0, |(values, _)| values);
+    let stopped = running.panels[3].0.id();
     kill(stopped, libc::SIGSTOP).unwrap();
-    let before = values(&stage, 5);
-    until("another panel goes on", || values(&stage, 5) > before + 200);
-    stage.assert_full();
+    let before = values(&running, 5);
+    until("another panel goes on", || values(&running, 5) > before + 200);
+    running.assert_full();
     kill(stopped, libc::SIGCONT).unwrap();
-    let lost = |stage: &Stage| counted(&path, &stage.panels[3]).map_or(0, |(_, lost)| lost);
-    until("it has counted what it lost", || lost(&stage) > 100);
+    let lost = |running: &Running| counted(&path, &running.panels[3]).map_or(0, |(_, lost)| lost);
+    until("it has counted what it lost", || lost(&running) > 100);
     // A place comes free, and a vandal takes it.
-    drop(stage.panels.pop());
+    drop(running.panels.pop());
     let mut vandal = start_of_kind("vandal", &path, "broadcast");
     let status = vandal.0.wait().unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGSEGV));
     assert!(!path.join("written").exists());
-    let before = values(&stage, 5);
-    until("the others go on", || values(&stage, 5) > before + 100);
-    stage.panels.push(start_of_kind("panel", &path, "broadcast"));
-    stage.until_all_receive();
-    stage.assert_full();
-    stage.end();
+    let before = values(&running, 5);
+    until("the others go on", || values(&running, 5) > before + 100);
+    running.panels.push(start_of_kind("panel", &path, "broadcast"));
+    running.until_all_receive();
+    running.assert_full();
+    running.end();
 }
 
 /// The attachment of a client of this test's process, as soon as the application is there.

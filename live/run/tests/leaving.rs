@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use app::{each, plan, run};
-use processes::{attach, folder, start_of_kind};
+use processes::{attach, folder, start_of_kind, until};
 use taut_event::{Counter, Kind};
 use taut_run::{App, Attachment, Context, Create, Error, QueueReader, SendError};
 use taut_segment::Role;
@@ -339,14 +339,6 @@ fn role() {
         "application" => application(&folder(), &kind_name),
         "panel" => panel(&folder(), kind(&kind_name).1),
         _ => vandal(&folder()),
-    }
-}
-
-fn until(what: &str, mut look: impl FnMut() -> bool) {
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while !look() {
-        assert!(std::time::Instant::now() < end, "{what}");
-        std::thread::sleep(std::time::Duration::from_millis(2));
     }
 }
 

@@ -16,7 +16,8 @@
 //! ```
 //!
 //! Where a receiver takes just as many values as are sent, a queue that has grown in a stall never becomes shorter: the
-//! search then goes back to the stall, however long ago it was.
+//! search then goes back to the stall, however long ago it was. This is the limit of the rule: all stalls since then count, so
+//! their sum can hide a lateness of ours. Each job on the value's way is judged by the strict rule besides.
 
 use std::collections::BTreeMap;
 
@@ -140,13 +141,20 @@ impl Known<'_> {
         let mut of_jobs: Vec<u64> = jobs.iter().map(|job| self.busy_since(task, job)).collect();
         let takes = |value: &Taken| jobs.partition_point(|job| job.complete < value.at);
         if let Some(gap) = gap {
+            // By job, the send of the oldest value that it took; 0 if a device released it, or nobody knows.
+            let mut sent = vec![u64::MAX; jobs.len()];
             for value in taken {
-                if let Some(since) = of_jobs.get_mut(takes(value)) {
+                let at = takes(value);
+                if let Some(since) = of_jobs.get_mut(at) {
                     *since = value.since.min(*since);
+                    sent[at] = value.sent.min(sent[at]);
                 }
             }
+            sent.iter_mut().filter(|sent| **sent == u64::MAX).for_each(|sent| *sent = 0);
             for at in 1..jobs.len() {
-                if jobs[at].release <= jobs[at - 1].release.saturating_add(gap) {
+                // Without the gap, the job would have been released at the send.
+                let is_put_off = sent[at] < jobs[at].release;
+                if is_put_off && jobs[at].release <= jobs[at - 1].release.saturating_add(gap) {
                     of_jobs[at] = of_jobs[at - 1].min(of_jobs[at]);
                 }
             }

@@ -64,3 +64,20 @@ pub fn attach(folder: &Path, client: &str) -> Attached {
         }
     }
 }
+
+/// Waits until `look` finds what the test waits for; the test fails if that takes too long.
+pub fn until(what: &str, mut look: impl FnMut() -> bool) {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !look() {
+        assert!(std::time::Instant::now() < end, "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+/// A folder for sockets, as an application makes it.
+pub fn made_folder() -> tempfile::TempDir {
+    let folder = tempfile::Builder::new().prefix("taut").tempdir().unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
+    std::fs::set_permissions(folder.path(), mode).unwrap();
+    folder
+}
